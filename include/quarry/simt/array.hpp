@@ -1,0 +1,112 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Memory of a machine, and arrays in it that the host can read and write between kernels.
+
+#include <quarry/simt/cuda_error.hpp>
+#include <quarry/simt/machine.hpp>
+
+#include <sys/mman.h>
+
+#include <cstddef>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace quarry::simt {
+
+/// Allocation and copying, one specialisation a machine. Fresh memory is zero.
+template <class Machine>
+struct memory;
+
+template <>
+struct memory<cpu> {
+  static void* allocate(std::uint64_t size) {
+    if (size == 0) return nullptr;
+    void* p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
+                     MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
+    if (p == MAP_FAILED)
+      throw out_of_memory("the host can not map " + std::to_string(size) + " bytes");
+    return p;
+  }
+  static void release(void* p, std::uint64_t size) noexcept {
+    if (p != nullptr) ::munmap(p, size);
+  }
+  static void copy(void* to, const void* from, std::uint64_t size) {
+    if (size != 0) std::memcpy(to, from, size);
+  }
+  static void zero(void* p, std::uint64_t size) {
+    if (size != 0) std::memset(p, 0, size);
+  }
+};
+
+#if QUARRY_CUDA
+template <>
+struct memory<cuda> {
+  static void* allocate(std::uint64_t size) {
+    if (size == 0) return nullptr;
+    void* p = nullptr;
+    if (const cudaError_t code = cudaMalloc(&p, size); code != cudaSuccess) {
+      (void)cudaGetLastError();
+      std::size_t free = 0;
+      std::size_t total = 0;
+      (void)cudaMemGetInfo(&free, &total);
+      throw out_of_memory("cudaMalloc of " + std::to_string(size) + " bytes: " +
+                          cudaGetErrorString(code) + "; the GPU has " + std::to_string(free) + " of " +
+                          std::to_string(total) + " bytes free");
+    }
+    zero(p, size);
+    return p;
+  }
+  static void release(void* p, std::uint64_t) noexcept { (void)cudaFree(p); }
+  static void copy(void* to, const void* from, std::uint64_t size) {
+    if (size != 0) check_cuda(cudaMemcpy(to, from, size, cudaMemcpyDefault), "copying memory");
+  }
+  static void zero(void* p, std::uint64_t size) {
+    if (size != 0) check_cuda(cudaMemset(p, 0, size), "clearing memory");
+  }
+};
+#endif
+
+/// n elements in a machine's memory, zero at first.
+template <class T, class Machine>
+class array {
+  static_assert(std::is_trivially_copyable_v<T>);
+
+ public:
+  explicit array(std::size_t n)
+      : data_(static_cast<T*>(memory<Machine>::allocate(n * sizeof(T)))), size_(n) {}
+  array(array&& other) noexcept
+      : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
+  array& operator=(array&& other) noexcept {
+    std::swap(data_, other.data_);
+    std::swap(size_, other.size_);
+    return *this;
+  }
+  ~array() { memory<Machine>::release(data_, size_ * sizeof(T)); }
+
+  T* data() const { return data_; }
+  std::size_t size() const { return size_; }
+
+  std::vector<T> to_host() const {
+    std::vector<T> out(size_);
+    memory<Machine>::copy(out.data(), data_, size_ * sizeof(T));
+    return out;
+  }
+  void from_host(std::span<const T> values) {
+    if (values.size() != size_)
+      throw error("array of " + std::to_string(size_) + " elements filled from " +
+                  std::to_string(values.size()));
+    memory<Machine>::copy(data_, values.data(), size_ * sizeof(T));
+  }
+  void fill_zero() { memory<Machine>::zero(data_, size_ * sizeof(T)); }
+
+ private:
+  T* data_;
+  std::size_t size_;
+};
+
+}  // namespace quarry::simt

@@ -1,0 +1,236 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// atomic_ref: a shared word that lanes change together.
+///
+/// On the GPU it is libcu++'s cuda::atomic_ref at device scope and compiles to the bare instruction;
+/// on the CPU it is std::atomic_ref, and each operation is a place where the executor may switch lanes,
+/// counts the access and can be watched. The memory order is always written out, since a fence
+/// elsewhere is invisible to race detectors. Operations without a result (`add`, `bit_or`, ...) do not
+/// make the lane wait for memory.
+///
+/// T: an integer of 32 or 64 bits.
+
+#include <quarry/simt/config.hpp>
+#include <quarry/simt/executor/executor.hpp>
+
+#include <atomic>
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+#if QUARRY_CUDA
+#include <cuda/atomic>
+#endif
+
+namespace quarry::simt {
+
+inline constexpr std::memory_order relaxed = std::memory_order_relaxed;
+inline constexpr std::memory_order acquire = std::memory_order_acquire;
+inline constexpr std::memory_order release = std::memory_order_release;
+inline constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
+
+namespace exec {
+
+/// An access of the running lane, or of a plain host thread (then nothing is counted).
+inline void before_access() {
+  if (executor* e = executor::here()) {
+    unseen guard;
+    e->point();
+  }
+}
+inline void after_access(access kind, const char* what, const void* where, std::uint64_t before,
+                         std::uint64_t after) {
+  if (executor* e = executor::here()) {
+    unseen guard;
+    e->note(kind, what, where, before, after);
+  }
+}
+
+/// The order of the load in a failed exchange: no release in it.
+QUARRY_DEVICE constexpr std::memory_order on_failure(std::memory_order o) {
+  if (o == std::memory_order_acq_rel) return std::memory_order_acquire;
+  return o == std::memory_order_release ? std::memory_order_relaxed : o;
+}
+
+}  // namespace exec
+
+template <class T>
+concept atomic_word = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+
+template <atomic_word T>
+class atomic_ref {
+ public:
+  using value_type = T;
+  QUARRY_DEVICE explicit atomic_ref(T& word) : word_(&word) {}
+
+  QUARRY_DEVICE T load(std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().load(to_gpu(o));
+#else
+    exec::before_access();
+    const T v = std::atomic_ref<T>(*word_).load(o);
+    exec::after_access(exec::access::load, "load", word_, raw(v), raw(v));
+    return v;
+#endif
+  }
+
+  QUARRY_DEVICE void store(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    gpu().store(v, to_gpu(o));
+#else
+    exec::before_access();
+    std::atomic_ref<T>(*word_).store(v, o);
+    exec::after_access(exec::access::store, "store", word_, raw(v), raw(v));
+#endif
+  }
+
+  QUARRY_DEVICE T exchange(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().exchange(v, to_gpu(o));
+#else
+    return on_cpu("exchange", exec::access::atomic, [&](auto w) { return w.exchange(v, o); },
+                  [&](T) { return v; });
+#endif
+  }
+
+  /// Strong. On failure `expected` becomes the value found.
+  QUARRY_DEVICE bool compare_exchange(T& expected, T desired, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().compare_exchange_strong(expected, desired, to_gpu(o), to_gpu(exec::on_failure(o)));
+#else
+    exec::before_access();
+    const bool done =
+        std::atomic_ref<T>(*word_).compare_exchange_strong(expected, desired, o, exec::on_failure(o));
+    exec::after_access(exec::access::atomic, done ? "compare_exchange" : "compare_exchange (failed)",
+                       word_, raw(expected), raw(done ? desired : expected));
+    return done;
+#endif
+  }
+
+  QUARRY_DEVICE T fetch_add(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_add(v, to_gpu(o));
+#else
+    return on_cpu("fetch_add", exec::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
+                  [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
+#endif
+  }
+  QUARRY_DEVICE T fetch_sub(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_sub(v, to_gpu(o));
+#else
+    return on_cpu("fetch_sub", exec::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
+                  [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
+#endif
+  }
+  QUARRY_DEVICE T fetch_and(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_and(v, to_gpu(o));
+#else
+    return on_cpu("fetch_and", exec::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
+                  [&](T x) { return static_cast<T>(x & v); });
+#endif
+  }
+  QUARRY_DEVICE T fetch_or(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_or(v, to_gpu(o));
+#else
+    return on_cpu("fetch_or", exec::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
+                  [&](T x) { return static_cast<T>(x | v); });
+#endif
+  }
+  QUARRY_DEVICE T fetch_xor(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_xor(v, to_gpu(o));
+#else
+    return on_cpu("fetch_xor", exec::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
+                  [&](T x) { return static_cast<T>(x ^ v); });
+#endif
+  }
+  QUARRY_DEVICE T fetch_min(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_min(v, to_gpu(o));
+#else
+    const auto pick = [&](T x) { return v < x ? v : x; };
+    return on_cpu("fetch_min", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
+#endif
+  }
+  QUARRY_DEVICE T fetch_max(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    return gpu().fetch_max(v, to_gpu(o));
+#else
+    const auto pick = [&](T x) { return v > x ? v : x; };
+    return on_cpu("fetch_max", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
+#endif
+  }
+
+  // The same without a result: the lane does not wait.
+  QUARRY_DEVICE void add(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    gpu().fetch_add(v, to_gpu(o));
+#else
+    on_cpu("add", exec::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
+           [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
+#endif
+  }
+  QUARRY_DEVICE void sub(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    gpu().fetch_sub(v, to_gpu(o));
+#else
+    on_cpu("sub", exec::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
+           [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
+#endif
+  }
+  QUARRY_DEVICE void bit_and(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    gpu().fetch_and(v, to_gpu(o));
+#else
+    on_cpu("bit_and", exec::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
+           [&](T x) { return static_cast<T>(x & v); });
+#endif
+  }
+  QUARRY_DEVICE void bit_or(T v, std::memory_order o) const {
+#if QUARRY_DEVICE_CODE
+    gpu().fetch_or(v, to_gpu(o));
+#else
+    on_cpu("bit_or", exec::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
+           [&](T x) { return static_cast<T>(x | v); });
+#endif
+  }
+
+ private:
+#if QUARRY_DEVICE_CODE
+  __device__ ::cuda::atomic_ref<T, ::cuda::thread_scope_device> gpu() const {
+    return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*word_);
+  }
+  __device__ static constexpr ::cuda::memory_order to_gpu(std::memory_order o) {
+    return o == relaxed   ? ::cuda::memory_order_relaxed
+           : o == acquire ? ::cuda::memory_order_acquire
+           : o == release ? ::cuda::memory_order_release
+           : o == acq_rel ? ::cuda::memory_order_acq_rel
+                          : ::cuda::memory_order_seq_cst;
+  }
+#endif
+  // Values as watchers see them; also the way to add without signed overflow.
+  static constexpr std::uint64_t raw(T v) {
+    return static_cast<std::make_unsigned_t<T>>(v);
+  }
+  template <class Change, class Result>
+  T on_cpu(const char* what, exec::access kind, Change&& change, Result&& result) const {
+    exec::before_access();
+    const T old = change(std::atomic_ref<T>(*word_));
+    exec::after_access(kind, what, word_, raw(old), raw(result(old)));
+    return old;
+  }
+  template <class Pick>
+  static T replace(std::atomic_ref<T> w, Pick&& pick, std::memory_order o) {
+    T old = w.load(relaxed);
+    while (!w.compare_exchange_weak(old, pick(old), o, exec::on_failure(o))) {
+    }
+    return old;
+  }
+
+  T* word_;
+};
+
+}  // namespace quarry::simt

@@ -1,0 +1,13 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// All that a lane can do, and how lanes are started.
+
+#include <quarry/simt/array.hpp>
+#include <quarry/simt/atomic.hpp>
+#include <quarry/simt/bits.hpp>
+#include <quarry/simt/collective.hpp>
+#include <quarry/simt/ids.hpp>
+#include <quarry/simt/launch.hpp>
+#include <quarry/simt/machine.hpp>
+#include <quarry/simt/random.hpp>
+#include <quarry/simt/reduce.hpp>

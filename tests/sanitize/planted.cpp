@@ -1,0 +1,114 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Kernels with a planted defect, and the same kernels without it: what a sanitizer must see on lanes
+/// that share one OS thread, and what it must not. Usage: planted NAME.
+
+#include <quarry/heap.hpp>
+
+#include <array>
+#include <cstdint>
+#include <cstdio>
+#include <functional>
+#include <map>
+#include <string>
+
+namespace {
+
+using namespace quarry;
+using simt::atomic_ref;
+
+constexpr grid one_thread = {.blocks = 1, .threads = 64, .workers = 1};
+
+std::uint32_t flag;
+std::uint32_t data;
+std::array<std::uint32_t, 64> cells;
+
+// Two lanes write one word, nothing orders them.
+void lane_race() {
+  launch<cpu>(one_thread, [] { data += 1; });
+}
+
+void publish_with(std::memory_order store, std::memory_order load) {
+  flag = data = 0;
+  launch<cpu>(one_thread, [=] {
+    if (simt::thread_id() == 0) {
+      data = 7;
+      atomic_ref<std::uint32_t>(flag).store(1, store);
+    } else {
+      while (atomic_ref<std::uint32_t>(flag).load(load) == 0) simt::spin();
+      if (data != 7) std::puts("the message was not there");
+    }
+  });
+}
+void relaxed_publish() { publish_with(simt::relaxed, simt::relaxed); }
+void released_publish() { publish_with(simt::release, simt::acquire); }
+
+// A ballot brings lanes together but orders nothing.
+void exchange_through(void (*meet)()) {
+  launch<cpu>(one_thread, [=] {
+    cells[simt::thread_id()] = simt::thread_id();
+    meet();
+    if (cells[simt::thread_id() ^ 1] != (simt::thread_id() ^ 1)) std::puts("not yet written");
+  });
+}
+void ballot_as_barrier() {
+  exchange_through([] { (void)simt::ballot(simt::full_warp, true); });
+}
+void warp_barrier() {
+  exchange_through([] { simt::sync_warp(simt::full_warp); });
+}
+void block_barrier() { exchange_through([] { simt::sync_block(); }); }
+
+// A lane writes past the end of an array on its own stack.
+void stack_overrun() {
+  launch<cpu>(one_thread, [] {
+    std::array<volatile char, 64> local{};
+    volatile char* end = local.data() + 64 + simt::lane_id() % 4;
+    if (simt::lane_id() == 3) *end = 1;
+    simt::sync_warp(simt::full_warp);
+  });
+}
+
+void malloc_and_write(std::size_t beyond) {
+  const heap<system_heap, cpu> h(1_MiB);
+  launch<cpu>(one_thread, [ref = h.ref(), beyond] {
+    auto* p = static_cast<volatile char*>(ref.malloc(48));
+    p[47 + beyond] = 1;
+    ref.free(const_cast<char*>(p));
+  });
+}
+void heap_overrun() { malloc_and_write(1); }
+void heap_in_bounds() { malloc_and_write(0); }
+
+void use_after_free() {
+  const heap<system_heap, cpu> h(1_MiB);
+  launch<cpu>(one_thread, [ref = h.ref()] {
+    auto* p = static_cast<volatile char*>(ref.malloc(48));
+    ref.free(const_cast<char*>(p));
+    p[0] = 1;
+  });
+}
+
+const std::map<std::string, std::function<void()>> programs = {
+    {"lane_race", lane_race},
+    {"relaxed_publish", relaxed_publish},
+    {"released_publish", released_publish},
+    {"ballot_as_barrier", ballot_as_barrier},
+    {"warp_barrier", warp_barrier},
+    {"block_barrier", block_barrier},
+    {"stack_overrun", stack_overrun},
+    {"heap_overrun", heap_overrun},
+    {"heap_in_bounds", heap_in_bounds},
+    {"use_after_free", use_after_free},
+};
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  const auto program = argc == 2 ? programs.find(argv[1]) : programs.end();
+  if (program == programs.end()) {
+    std::fputs("usage: planted NAME\n", stderr);
+    return 2;
+  }
+  program->second();
+  std::puts("ran to its end");
+}

@@ -1,0 +1,143 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The explorer: it replays exactly, it finds what few preemptions expose, and it says what went wrong.
+
+#include <quarry/simt/explore.hpp>
+#include <quarry/simt/simt.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace quarry::simt {
+namespace {
+
+using ::testing::IsSubstring;
+
+/// A lost update: load, then store.
+struct lossy_increment {
+  std::uint32_t* word;
+  QUARRY_DEVICE void operator()() const {
+    atomic_ref<std::uint32_t> a(*word);
+    const std::uint32_t v = a.load(relaxed);
+    a.store(v + 1, relaxed);
+  }
+};
+
+unsigned lost_updates(strategy how, unsigned schedules) {
+  explorer e;
+  unsigned lost = 0;
+  for (std::uint64_t seed = 0; seed < schedules; ++seed) {
+    std::uint32_t word = 0;
+    const outcome result = e.run({.seed = seed, .how = how, .expected_steps = 6}, {1, 3}, lossy_increment{&word});
+    EXPECT_TRUE(result.ok()) << result.failure;
+    lost += word != 3;
+  }
+  return lost;
+}
+
+TEST(Explorer, FindsALostUpdate) {
+  EXPECT_GT(lost_updates(strategy::random, 1000), 300u);
+  EXPECT_GT(lost_updates(strategy::pct, 1000), 300u);
+}
+
+TEST(Explorer, AlsoRunsLanesOneAfterTheOther) {
+  EXPECT_LT(lost_updates(strategy::random, 1000), 1000u);
+  EXPECT_LT(lost_updates(strategy::pct, 1000), 1000u);
+}
+
+/// Everything a run shows, as numbers.
+std::vector<std::uint64_t> history(const schedule& how) {
+  static std::uint32_t words[2];
+  words[0] = words[1] = 0;
+  std::vector<std::uint64_t> seen;
+  explorer e;
+  e.trace([&](const step& s) {
+    seen.insert(seen.end(), {s.number, s.thread, s.before, s.after});
+  });
+  e.run(how, {2, 33}, [] {
+    const lane_mask group = coalesced();
+    atomic_ref<std::uint32_t>(words[0]).fetch_add(popc(group), relaxed);
+    for (unsigned i = 0; i < 3; ++i) atomic_ref<std::uint32_t>(words[1]).fetch_xor(lane_id() << i, relaxed);
+  });
+  return seen;
+}
+
+TEST(Explorer, EqualSeedsGiveEqualRunsAndOthersDiffer) {
+  for (strategy how : {strategy::random, strategy::pct}) {
+    const auto first = history({.seed = 7, .how = how});
+    EXPECT_FALSE(first.empty());
+    EXPECT_EQ(first, history({.seed = 7, .how = how}));
+    EXPECT_NE(first, history({.seed = 8, .how = how}));
+  }
+}
+
+TEST(Explorer, BreaksWarpsIntoDifferentGroups) {
+  explorer e;
+  std::vector<unsigned> sizes(33);
+  for (std::uint64_t seed = 0; seed < 200; ++seed)
+    e.run({.seed = seed}, {1, 32}, [&] { ++sizes[popc(coalesced())]; });
+  EXPECT_GT(sizes[1], 0u);
+  EXPECT_GT(sizes[32], 0u);
+  unsigned different = 0;
+  for (unsigned n : sizes) different += n != 0;
+  EXPECT_GT(different, 16u);
+}
+
+TEST(Explorer, ReportsDeadlocksEndlessLoopsAndWhatOraclesSay) {
+  explorer e;
+  std::uint32_t word = 0;
+  const auto meet_in_different_places = [] {
+    if (lane_id() == 0) {
+      ballot(3, true);
+    } else {
+      sync_warp(3);
+    }
+  };
+  EXPECT_PRED_FORMAT2(IsSubstring, "deadlock", e.run({}, {1, 2}, meet_in_different_places).failure);
+  for (strategy how : {strategy::random, strategy::pct})
+    EXPECT_PRED_FORMAT2(IsSubstring, "step limit", e.run({.how = how, .step_limit = 1000}, {1, 2},
+                      [&word] { while (atomic_ref<std::uint32_t>(word).load(relaxed) == 0) {} }).failure);
+  EXPECT_EQ(e.run({}, {1, 2}, [] { fail("the oracle says no"); }).failure, "the oracle says no");
+  EXPECT_TRUE(e.run({}, {1, 2}, [] {}).ok());
+}
+
+TEST(Explorer, SpinLocksEndUnderBothStrategies) {
+  explorer e;
+  for (strategy how : {strategy::random, strategy::pct}) {
+    for (std::uint64_t seed = 0; seed < 200; ++seed) {
+      std::uint32_t lock = 0;
+      std::uint32_t count = 0;
+      const outcome result = e.run({.seed = seed, .how = how, .expected_steps = 100}, {2, 8}, [&] {
+        for (;;) {
+          std::uint32_t open = 0;
+          if (atomic_ref<std::uint32_t>(lock).compare_exchange(open, 1, acquire)) break;
+        }
+        {
+          host_section guard;
+          ++count;
+        }
+        atomic_ref<std::uint32_t>(lock).store(0, release);
+      });
+      ASSERT_TRUE(result.ok()) << result.failure;
+      ASSERT_EQ(count, 16u);
+    }
+  }
+}
+
+TEST(Explorer, KeepsBlockBarriersApart) {
+  explorer e;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::vector<std::uint32_t> arrived(3);
+    const outcome result = e.run({.seed = seed}, {3, 40}, [&] {
+      atomic_ref<std::uint32_t>(arrived[block_id()]).add(1, relaxed);
+      sync_block();
+      if (atomic_ref<std::uint32_t>(arrived[block_id()]).load(relaxed) != 40) fail("the barrier opened early");
+    });
+    ASSERT_TRUE(result.ok()) << result.failure;
+  }
+}
+
+}  // namespace
+}  // namespace quarry::simt
