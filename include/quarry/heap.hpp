@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Quarry's front door: heaps for kernels.
+///
+///   #include <quarry/heap.hpp>
+///
+///   quarry::heap<> heap(quarry::bytes(1u << 30));
+///   quarry::launch({blocks, threads}, [ref = heap.ref()] QUARRY_DEVICE { ref.free(ref.malloc(64)); });
+
+#include <quarry/core/allocator.hpp>
+#include <quarry/core/bytes.hpp>
+#include <quarry/heap/heap.hpp>
+#include <quarry/heap/heap_ref.hpp>
+#include <quarry/heap/named.hpp>
+#include <quarry/simt/simt.hpp>

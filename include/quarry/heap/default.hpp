@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// What heap<> uses where nothing is chosen.
+
+#include <quarry/pool/system_heap.hpp>
+#include <quarry/simt/machine.hpp>
+
+namespace quarry {
+
+using default_allocator = system_heap;
+
+}  // namespace quarry

@@ -1,0 +1,138 @@
+// SPDX-License-Identifier: Apache-2.0
+/// heap and heap_ref on either machine: whose memory it is, how long refs live, what the host can do.
+
+#include <quarry/heap.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace quarry {
+namespace {
+
+using ::testing::IsSubstring;
+using here = default_machine;
+
+template <class Ref>
+struct take_each {
+  Ref heap;
+  void** out;
+  QUARRY_DEVICE void operator()() const { out[simt::global_thread()] = heap.malloc(64); }
+};
+
+template <class Heap>
+std::vector<void*> take(const Heap& h, unsigned lanes) {
+  simt::array<void*, here> out(lanes);
+  launch<here>({(lanes + 63) / 64, 64}, take_each<typename Heap::ref_type>{h.ref(), out.data()});
+  return out.to_host();
+}
+
+TEST(HeapRef, IsSmallAndFitForAKernelArgumentOrADeviceGlobal) {
+  using ref = heap_ref<bump, here>;
+  static_assert(std::is_trivially_copyable_v<ref>);
+  static_assert(std::is_trivially_default_constructible_v<ref>);
+  static_assert(sizeof(ref) <= 32);
+}
+
+TEST(Heap, TheDefaultServesMallocAndFree) {
+  heap<> h(1_MiB);
+  void* p = h.malloc(100);
+  EXPECT_NE(p, nullptr);
+  h.free(p);
+}
+
+TEST(Heap, MovesWithoutDisturbingItsRefs) {
+  heap<bump, here> first(1_MiB);
+  const auto ref = first.ref();
+  heap<bump, here> second = std::move(first);
+  simt::array<void*, here> out(64);
+  launch<here>({1, 64}, take_each<heap_ref<bump, here>>{ref, out.data()});
+  for (void* p : out.to_host()) EXPECT_TRUE(second.pool().contains(p));
+  heap<bump, here> third(64_KiB);
+  third = std::move(second);
+  EXPECT_EQ(third.statistics().live_bytes, 64u * 64);
+}
+
+TEST(Heap, SeveralLiveSideBySide) {
+  const heap<bump, here> a(1_MiB);
+  const heap<bump, here> b(1_MiB);
+  const heap<wrap, here> c(1_MiB);
+  for (void* p : take(a, 128)) EXPECT_TRUE(a.pool().contains(p));
+  for (void* p : take(b, 128)) EXPECT_TRUE(b.pool().contains(p) && !a.pool().contains(p));
+  for (void* p : take(c, 128)) EXPECT_TRUE(c.pool().contains(p) && !b.pool().contains(p));
+}
+
+TEST(Heap, LivesInMemoryOfTheCaller) {
+  simt::array<std::byte, here> memory(1u << 20);
+  {
+    const heap<bump, here> h(memory.data() + 8, bytes((1u << 20) - 8));
+    EXPECT_GT(h.pool_bytes(), (1u << 20) - 1024u);
+    for (void* p : take(h, 256)) {
+      EXPECT_GE(static_cast<std::byte*>(p), memory.data() + 8);
+      EXPECT_LT(static_cast<std::byte*>(p), memory.data() + (1u << 20));
+    }
+    EXPECT_EQ(h.malloc(h.pool_bytes()), nullptr);
+    EXPECT_NE(h.malloc(h.pool_bytes() - 256 * 64), nullptr) << "the rest of the pool";
+  }
+  memory.fill_zero();  // still the caller's
+}
+
+TEST(Heap, SaysWhatIsWrongWithItsSize) {
+  try {
+    heap<bump, here> h(7_B);
+    FAIL() << "a heap of 7 bytes was made";
+  } catch (const error& e) {
+    EXPECT_PRED_FORMAT2(IsSubstring, "7 B", e.what());
+    EXPECT_PRED_FORMAT2(IsSubstring, "at least 64 B", e.what());
+  }
+  EXPECT_THROW((heap<bump, here>(nullptr, 1_MiB)), error);
+  std::uint64_t word = 0;
+  EXPECT_THROW((heap<bump, here>(&word, 8_B)), error);
+}
+
+TEST(Heap, SaysWhatWasAskedForWhenMemoryIsShort) {
+  try {
+    heap<bump, here> h(bytes(std::uint64_t{1} << 50));
+    FAIL() << "a heap of a pebibyte was made";
+  } catch (const std::bad_alloc& e) {
+    EXPECT_PRED_FORMAT2(IsSubstring, std::to_string(std::uint64_t{1} << 50), e.what());
+  }
+}
+
+TEST(Heap, StatisticsFollowWhatIsHandedOut) {
+  const heap<warp_bump, here> h(1_MiB);
+  EXPECT_EQ(h.statistics().live_bytes, 0u);
+  EXPECT_EQ(h.statistics().largest_free, 1u << 20);
+  take(h, 320);
+  const heap_statistics s = h.statistics();
+  EXPECT_EQ(s.pool_bytes, 1u << 20);
+  EXPECT_EQ(s.live_bytes, 320u * 64);
+  EXPECT_EQ(s.free_bytes, (1u << 20) - 320u * 64);
+  EXPECT_DOUBLE_EQ(*s.utilisation(), 320.0 * 64 / (1 << 20));
+  EXPECT_GT(s.metadata_bytes, 0u);
+  h.check();
+}
+
+TEST(Heap, ARefusedLargeRequestCostsNothing) {
+  const heap<bump, here> h(64_KiB);
+  EXPECT_NE(h.malloc(60u << 10), nullptr);
+  EXPECT_EQ(h.malloc(8u << 10), nullptr);
+  EXPECT_NE(h.malloc(4u << 10), nullptr) << "the tail of the pool is still there";
+  EXPECT_EQ(h.malloc(16), nullptr);
+  EXPECT_EQ(h.statistics().free_bytes, 0u);
+}
+
+TEST(Heap, WrapComesRoundToTheFront) {
+  const heap<wrap, here> h(4_KiB);
+  void* first = h.malloc(1024);
+  for (int i = 0; i < 3; ++i) EXPECT_NE(h.malloc(1024), first);
+  EXPECT_EQ(h.malloc(1024), first);
+  EXPECT_EQ(h.malloc(4096), first) << "what does not fit behind starts at the front";
+}
+
+}  // namespace
+}  // namespace quarry

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/// An allocator that says it frees must have free.
+// expect: free
+#include "example_allocator.hpp"
+
+struct example : example_allocator {
+  using example_allocator::example_allocator;
+#ifndef QUARRY_CONTROL
+  void free(void*) const = delete;
+#endif
+};
+void use() { quarry::heap<example, quarry::cpu> heap(1024u); }

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/// A size is not negative.
+// expect: not negative|not a constant expression
+#include <quarry/heap.hpp>
+
+void use() {
+#ifndef QUARRY_CONTROL
+  quarry::heap<quarry::bump, quarry::cpu> heap(-1);
+#else
+  quarry::heap<quarry::bump, quarry::cpu> heap(4096);
+#endif
+}

@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/// wrap serves 16-byte alignment only.
+// expect: aligning_allocator
+#include <quarry/heap.hpp>
+
+void* use(quarry::heap_ref<quarry::wrap, quarry::cpu> heap) {
+#ifndef QUARRY_CONTROL
+  return heap.malloc(8, 64);
+#else
+  return heap.malloc(8);
+#endif
+}

@@ -1,0 +1,251 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The contract of core/allocator.hpp, for every allocator, on the machine this file is compiled for:
+/// the CPU executor as .cpp, a GPU as .cu. A new allocator joins by its name in `products`.
+
+#include "contract_kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <limits>
+#include <type_traits>
+#include <utility>
+#include <vector>
+
+namespace quarry::contract {
+namespace {
+
+using products = ::testing::Types<bump, warp_bump, wrap, warp_wrap, system_heap>;
+using here = default_machine;
+
+constexpr std::uint64_t lanes = 4096;
+constexpr std::uint64_t pool_size = 4u << 20;
+
+template <class Allocator>
+class Contract : public ::testing::Test {
+ public:
+  using heap_type = heap<Allocator, here>;
+  using ref = typename heap_type::ref_type;
+  static constexpr abilities can = Allocator::can;
+
+  static std::vector<request> make_requests(std::uint64_t count, std::uint64_t largest) {
+    simt::lane_random draw(count);
+    std::vector<request> requests(count);
+    for (request& r : requests) r = {1 + draw.below(static_cast<std::uint32_t>(largest)), nullptr};
+    return requests;
+  }
+
+  /// Runs `kernel` over the requests, then checks every block got.
+  template <template <class> class Kernel>
+  static void serve(const heap_type& h, simt::array<request, here>& requests) {
+    const std::uint64_t count = requests.size();
+    launch<here>(grid_for(count), Kernel<ref>{h.ref(), requests.data(), count});
+    expect_sound(h, requests);
+  }
+
+  static void expect_sound(const heap_type& h, const simt::array<request, here>& requests) {
+    std::vector<request> got = requests.to_host();
+    simt::array<std::uint32_t, here> damaged(1);
+    launch<here>(grid_for(got.size()), count_damaged{requests.data(), got.size(), damaged.data()});
+    EXPECT_EQ(damaged.to_host()[0], 0u) << "blocks were overwritten";
+    std::erase_if(got, [](const request& r) { return r.block == nullptr; });
+    std::sort(got.begin(), got.end(), [](auto& a, auto& b) { return a.block < b.block; });
+    for (std::size_t i = 0; i < got.size(); ++i) {
+      ASSERT_EQ(reinterpret_cast<std::uintptr_t>(got[i].block) % 16, 0u) << "not aligned";
+      if (i > 0) {
+        ASSERT_GE(got[i].block, got[i - 1].block + got[i - 1].size) << "blocks overlap";
+      }
+      if (!can.owns_pool) continue;
+      ASSERT_GE(got[i].block, h.pool().begin) << "before the pool";
+      ASSERT_LE(got[i].block + got[i].size, h.pool().begin + h.pool().size) << "beyond the pool";
+    }
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+
+  static std::uint64_t served(const simt::array<request, here>& requests) {
+    const std::vector<request> got = requests.to_host();
+    return static_cast<std::uint64_t>(
+        std::count_if(got.begin(), got.end(), [](const request& r) { return r.block != nullptr; }));
+  }
+
+  static grid grid_for(std::uint64_t count) {
+    return {static_cast<std::uint32_t>((count + 127) / 128), 128};
+  }
+
+  /// Blocks of one size that one lane gets; freed again where that is possible.
+  static std::uint64_t capacity(const heap_type& h, std::uint64_t size) {
+    simt::array<void*, here> blocks(pool_size / size + 1);
+    simt::array<std::uint64_t, here> taken(1);
+    launch<here>({1, 1}, fill_alone<ref>{h.ref(), size, blocks.data(), blocks.size(), taken.data()});
+    const std::uint64_t n = taken.to_host()[0];
+    if constexpr (can.frees_one) launch<here>({4, 128}, free_list<ref>{h.ref(), blocks.data(), n});
+    return n;
+  }
+};
+
+TYPED_TEST_SUITE(Contract, products);
+
+TYPED_TEST(Contract, GivesNothingForZeroBytes) {
+  const typename TestFixture::heap_type h(pool_size);
+  EXPECT_EQ(h.malloc(0), nullptr);
+}
+
+TYPED_TEST(Contract, GivesNothingForMoreThanThereIs) {
+  constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
+  const typename TestFixture::heap_type h(pool_size);
+  for (std::size_t n : {max, max - 1, max - 15, max - 16, max - 127, max / 2 + 1, max / 2, std::size_t{pool_size} + 1})
+    EXPECT_EQ(h.malloc(n), nullptr) << n;
+  EXPECT_NE(h.malloc(64), nullptr) << "refused requests must not use up memory";
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+TYPED_TEST(Contract, GivesDisjointAlignedBlocksInsideThePool) {
+  const typename TestFixture::heap_type h(pool_size);
+  simt::array<request, here> requests(lanes);
+  requests.from_host(TestFixture::make_requests(lanes, 500));
+  TestFixture::template serve<malloc_and_fill>(h, requests);
+  EXPECT_EQ(TestFixture::served(requests), lanes);
+}
+
+TYPED_TEST(Contract, ServesLanesThatCallFromDifferentPlaces) {
+  const typename TestFixture::heap_type h(pool_size);
+  simt::array<request, here> requests(lanes);
+  requests.from_host(TestFixture::make_requests(lanes, 300));
+  TestFixture::template serve<malloc_diverged>(h, requests);
+  EXPECT_EQ(TestFixture::served(requests), lanes - lanes / 7 - (lanes % 7 > 3 ? 1 : 0));
+}
+
+TYPED_TEST(Contract, ServesOneLaneOfAWarpAndOddBlockSizes) {
+  const typename TestFixture::heap_type h(pool_size);
+  simt::array<request, here> requests(65 * 3);
+  requests.from_host(TestFixture::make_requests(65 * 3, 100));
+  launch<here>({3, 65}, malloc_and_fill<typename TestFixture::ref>{h.ref(), requests.data(), 65 * 3});
+  TestFixture::expect_sound(h, requests);
+  EXPECT_EQ(TestFixture::served(requests), 65u * 3);
+}
+
+TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
+  if constexpr (!TestFixture::can.overwrites) {
+    const typename TestFixture::heap_type h(bytes(256u << 10));
+    simt::array<request, here> requests(lanes);
+    requests.from_host(std::vector<request>(lanes, request{200, nullptr}));
+    TestFixture::template serve<malloc_and_fill>(h, requests);
+    EXPECT_LT(TestFixture::served(requests), lanes);
+    if (TestFixture::can.owns_pool) {
+      EXPECT_GE(TestFixture::served(requests) * 208, (256u << 10) / 2) << "half of the pool at least";
+    }
+  }
+}
+
+TYPED_TEST(Contract, ServesThePoolAgainAfterAllIsFreed) {
+  if constexpr (TestFixture::can.frees_one) {
+    const typename TestFixture::heap_type h(pool_size);
+    const std::uint64_t at_first = TestFixture::capacity(h, 1000);
+    EXPECT_GT(at_first, 0u);
+    simt::array<request, here> requests(lanes);
+    for (int round = 0; round < 4; ++round) {
+      requests.from_host(TestFixture::make_requests(lanes, 700));
+      TestFixture::template serve<malloc_and_fill>(h, requests);
+      EXPECT_EQ(TestFixture::served(requests), lanes);
+      launch<here>(TestFixture::grid_for(lanes),
+                   free_of_another<typename TestFixture::ref>{h.ref(), requests.data(), lanes});
+    }
+    EXPECT_GE(TestFixture::capacity(h, 1000), at_first);
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+}
+
+TYPED_TEST(Contract, TakesNullptrAsNothingToFree) {
+  if constexpr (TestFixture::can.frees_one) {
+    const typename TestFixture::heap_type h(pool_size);
+    h.free(nullptr);
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+}
+
+TYPED_TEST(Contract, KeepsBlocksApartUnderChurn) {
+  if constexpr (TestFixture::can.frees_one) {
+    const typename TestFixture::heap_type h(pool_size);
+    simt::array<std::uint32_t, here> counts(2);
+    launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 300, counts.data(), counts.data() + 1});
+    EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
+    EXPECT_EQ(counts.to_host()[1], 0u) << "requests were refused though memory was free";
+    EXPECT_EQ(h.check_invariants(), "");
+    const heap_statistics s = h.statistics();
+    EXPECT_EQ(s.live_blocks.value_or(0), 0u);
+    EXPECT_EQ(s.live_bytes.value_or(0), 0u);
+  }
+}
+
+TYPED_TEST(Contract, SurvivesChurnInAPoolThatIsTooSmall) {
+  if constexpr (TestFixture::can.frees_one) {
+    const typename TestFixture::heap_type h(bytes(128u << 10));
+    simt::array<std::uint32_t, here> counts(2);
+    launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(), counts.data() + 1});
+    EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
+    EXPECT_NE(h.malloc(64), nullptr) << "memory is there again";
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+}
+
+TYPED_TEST(Contract, LetsAnotherLaneFreeWhatItIsHanded) {
+  if constexpr (TestFixture::can.frees_one) {
+    const typename TestFixture::heap_type h(pool_size);
+    simt::array<std::uint64_t, here> mailboxes(512);
+    simt::array<std::uint32_t, here> damaged(1);
+    launch<here>({8, 64}, hand_over<typename TestFixture::ref>{h.ref(), mailboxes.data(), damaged.data()});
+    EXPECT_EQ(damaged.to_host()[0], 0u);
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+}
+
+TYPED_TEST(Contract, IsAsNewAfterReset) {
+  if constexpr (TestFixture::can.frees_all && !TestFixture::can.overwrites) {
+    typename TestFixture::heap_type h(pool_size);
+    const std::uint64_t at_first = TestFixture::capacity(h, 1000);
+    h.reset();
+    EXPECT_EQ(TestFixture::capacity(h, 1000), at_first);
+    h.reset();
+    EXPECT_EQ(h.statistics().live_bytes.value_or(0), 0u);
+  }
+}
+
+TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
+  if constexpr (aligning_allocator<TypeParam>) {
+    const typename TestFixture::heap_type h(pool_size);
+    simt::array<void*, here> out(32);
+    for (std::uint64_t alignment = 1; alignment <= 4096; alignment *= 2) {
+      launch<here>({1, 32}, malloc_aligned<typename TestFixture::ref>{h.ref(), 40, alignment, out.data()});
+      for (void* p : out.to_host()) {
+        ASSERT_NE(p, nullptr);
+        EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % std::max<std::uint64_t>(alignment, 16), 0u);
+      }
+    }
+    constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
+    launch<here>({1, 1}, malloc_aligned<typename TestFixture::ref>{h.ref(), max, 4096, out.data()});
+    EXPECT_EQ(out.to_host()[0], nullptr);
+    launch<here>({1, 1}, malloc_aligned<typename TestFixture::ref>{h.ref(), 16, std::uint64_t{1} << 63, out.data()});
+    EXPECT_EQ(out.to_host()[0], nullptr);
+  }
+}
+
+TYPED_TEST(Contract, HandlesAHundredGibibytes) {
+  if constexpr (TestFixture::can.owns_pool) {
+    constexpr std::uint64_t gib = std::uint64_t{1} << 30;
+    const typename TestFixture::heap_type h(bytes(100 * gib));
+    auto* low = static_cast<std::byte*>(h.malloc(60 * gib));
+    auto* high = static_cast<std::byte*>(h.malloc(39 * gib));
+    ASSERT_NE(low, nullptr);
+    ASSERT_NE(high, nullptr);
+    EXPECT_GE(high > low ? high - low : low - high, static_cast<std::ptrdiff_t>(39 * gib));
+    simt::array<std::uint32_t, here> good(1);
+    launch<here>({1, 1}, touch_ends{low, 60 * gib, good.data()});
+    EXPECT_EQ(good.to_host()[0], 1u);
+    launch<here>({1, 1}, touch_ends{high, 39 * gib, good.data()});
+    EXPECT_EQ(good.to_host()[0], 1u);
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+}
+
+}  // namespace
+}  // namespace quarry::contract
