@@ -125,15 +125,15 @@ TYPED_TEST(Contract, ServesOneLaneOfAWarpAndOddBlockSizes) {
 }
 
 TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
-  if constexpr (!TestFixture::can.overwrites) {
+  // CUDA's own heap is at least as large as asked, often larger: it does not fill up here.
+  constexpr bool bounded = TestFixture::can.owns_pool || std::is_same_v<here, cpu>;
+  if constexpr (bounded && !TestFixture::can.overwrites) {
     const typename TestFixture::heap_type h(bytes(256u << 10));
     simt::array<request, here> requests(lanes);
     requests.from_host(std::vector<request>(lanes, request{200, nullptr}));
     TestFixture::template serve<malloc_and_fill>(h, requests);
     EXPECT_LT(TestFixture::served(requests), lanes);
-    if (TestFixture::can.owns_pool) {
-      EXPECT_GE(TestFixture::served(requests) * 208, (256u << 10) / 2) << "half of the pool at least";
-    }
+    EXPECT_GE(TestFixture::served(requests) * 208, (256u << 10) / 2) << "half of the pool at least";
   }
 }
 

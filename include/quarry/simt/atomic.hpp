@@ -2,8 +2,9 @@
 #pragma once
 /// atomic_ref: a shared word that lanes change together.
 ///
-/// On the GPU it is libcu++'s cuda::atomic_ref at device scope and compiles to the bare instruction;
-/// on the CPU it is std::atomic_ref, and each operation is a place where the executor may switch lanes,
+/// On the GPU it is device scope and compiles to the bare instruction: CUDA's intrinsics for relaxed
+/// operations, from which the compiler sees whether the result is wanted and the memory is global, and
+/// libcu++'s cuda::atomic_ref for the others. On the CPU it is std::atomic_ref, and each operation is a place where the executor may switch lanes,
 /// counts the access and can be watched. The memory order is always written out, since a fence
 /// elsewhere is invisible to race detectors. Operations without a result (`add`, `bit_or`, ...) do not
 /// make the lane wait for memory.
@@ -86,6 +87,7 @@ class atomic_ref {
 
   QUARRY_DEVICE T exchange(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicExch(bits(), plain(v)));
     return gpu().exchange(v, to_gpu(o));
 #else
     return on_cpu("exchange", exec::access::atomic, [&](auto w) { return w.exchange(v, o); },
@@ -96,6 +98,12 @@ class atomic_ref {
   /// Strong. On failure `expected` becomes the value found.
   QUARRY_DEVICE bool compare_exchange(T& expected, T desired, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) {
+      const T found = static_cast<T>(atomicCAS(bits(), plain(expected), plain(desired)));
+      const bool done = found == expected;
+      expected = found;
+      return done;
+    }
     return gpu().compare_exchange_strong(expected, desired, to_gpu(o), to_gpu(exec::on_failure(o)));
 #else
     exec::before_access();
@@ -109,6 +117,7 @@ class atomic_ref {
 
   QUARRY_DEVICE T fetch_add(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicAdd(bits(), plain(v)));
     return gpu().fetch_add(v, to_gpu(o));
 #else
     return on_cpu("fetch_add", exec::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
@@ -117,6 +126,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_sub(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicAdd(bits(), word{0} - plain(v)));
     return gpu().fetch_sub(v, to_gpu(o));
 #else
     return on_cpu("fetch_sub", exec::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
@@ -125,6 +135,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_and(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicAnd(bits(), plain(v)));
     return gpu().fetch_and(v, to_gpu(o));
 #else
     return on_cpu("fetch_and", exec::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
@@ -133,6 +144,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_or(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicOr(bits(), plain(v)));
     return gpu().fetch_or(v, to_gpu(o));
 #else
     return on_cpu("fetch_or", exec::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
@@ -141,6 +153,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_xor(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicXor(bits(), plain(v)));
     return gpu().fetch_xor(v, to_gpu(o));
 #else
     return on_cpu("fetch_xor", exec::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
@@ -149,6 +162,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_min(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicMin(ordered(), static_cast<ordered_word>(v)));
     return gpu().fetch_min(v, to_gpu(o));
 #else
     const auto pick = [&](T x) { return v < x ? v : x; };
@@ -157,6 +171,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_max(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
+    if (o == relaxed) return static_cast<T>(atomicMax(ordered(), static_cast<ordered_word>(v)));
     return gpu().fetch_max(v, to_gpu(o));
 #else
     const auto pick = [&](T x) { return v > x ? v : x; };
@@ -167,7 +182,7 @@ class atomic_ref {
   // The same without a result: the lane does not wait.
   QUARRY_DEVICE void add(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    gpu().fetch_add(v, to_gpu(o));
+    (void)fetch_add(v, o);
 #else
     on_cpu("add", exec::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
            [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
@@ -175,7 +190,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE void sub(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    gpu().fetch_sub(v, to_gpu(o));
+    (void)fetch_sub(v, o);
 #else
     on_cpu("sub", exec::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
            [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
@@ -183,7 +198,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE void bit_and(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    gpu().fetch_and(v, to_gpu(o));
+    (void)fetch_and(v, o);
 #else
     on_cpu("bit_and", exec::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
            [&](T x) { return static_cast<T>(x & v); });
@@ -191,7 +206,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE void bit_or(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    gpu().fetch_or(v, to_gpu(o));
+    (void)fetch_or(v, o);
 #else
     on_cpu("bit_or", exec::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
            [&](T x) { return static_cast<T>(x | v); });
@@ -200,6 +215,12 @@ class atomic_ref {
 
  private:
 #if QUARRY_DEVICE_CODE
+  // The types that CUDA's intrinsics are declared for.
+  using word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+  using ordered_word = std::conditional_t<std::is_signed_v<T>, std::make_signed_t<word>, word>;
+  __device__ word* bits() const { return reinterpret_cast<word*>(word_); }
+  __device__ ordered_word* ordered() const { return reinterpret_cast<ordered_word*>(word_); }
+  __device__ static constexpr word plain(T v) { return static_cast<word>(v); }
   __device__ ::cuda::atomic_ref<T, ::cuda::thread_scope_device> gpu() const {
     return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*word_);
   }
