@@ -1,0 +1,166 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Arithmetic on sizes and addresses: rounding, logarithms, sums that do not wrap, exact division
+/// by multiplication. Everything is constexpr and callable by a lane.
+///
+/// No size wraps. malloc(SIZE_MAX - 7) must give nullptr, yet `n + 15 & ~15` makes it 0. So a
+/// result that does not fit is the largest number of its type: too large stays too large, and fits
+/// nowhere. That holds for align_up, saturating_add and saturating_multiply; where the difference
+/// matters, checked_add and checked_multiply say whether the result fitted.
+
+#include <quarry/simt/bits.hpp>
+#include <quarry/simt/config.hpp>
+
+#include <concepts>
+#include <cstdint>
+#include <type_traits>
+
+namespace quarry {
+
+namespace detail {
+__extension__ using uint128 = unsigned __int128;
+
+template <class T>
+using twice_as_wide_t = std::conditional_t<sizeof(T) == 4, std::uint64_t, uint128>;
+
+template <class T>
+inline constexpr unsigned width = sizeof(T) * 8;
+}  // namespace detail
+
+/// The unsigned types sizes are made of.
+template <class T>
+concept unsigned_word = (sizeof(T) == 4 || sizeof(T) == 8) && std::unsigned_integral<T>;
+
+// ---- powers of two ------------------------------------------------------------------------------
+
+template <unsigned_word T>
+QUARRY_DEVICE constexpr bool is_power_of_two(T n) {
+  return n != 0 && (n & (n - 1)) == 0;
+}
+
+/// Rounds down to a multiple of `alignment`. Requires: alignment is a power of two.
+template <unsigned_word T>
+QUARRY_DEVICE constexpr T align_down(T n, std::type_identity_t<T> alignment) {
+  return n & ~(alignment - 1);
+}
+
+/// Rounds up to a multiple of `alignment`, or the largest number where no multiple fits.
+/// Requires: alignment is a power of two.
+template <unsigned_word T>
+QUARRY_DEVICE constexpr T align_up(T n, std::type_identity_t<T> alignment) {
+  const T up = n + (alignment - 1);
+  return up < n ? static_cast<T>(~T{0}) : align_down(up, alignment);
+}
+
+template <unsigned_word T>
+QUARRY_DEVICE constexpr bool is_aligned(T n, std::type_identity_t<T> alignment) {
+  return (n & (alignment - 1)) == 0;
+}
+
+/// Largest k with 2^k <= n. Requires n != 0.
+template <unsigned_word T>
+QUARRY_DEVICE constexpr unsigned log2_floor(T n) {
+  if constexpr (sizeof(T) == 8)
+    return simt::highest_bit(static_cast<std::uint64_t>(n));
+  else
+    return simt::highest_bit(static_cast<std::uint32_t>(n));
+}
+
+/// Smallest k with 2^k >= n. Requires n != 0.
+template <unsigned_word T>
+QUARRY_DEVICE constexpr unsigned log2_ceil(T n) {
+  return n == 1 ? 0 : log2_floor(static_cast<T>(n - 1)) + 1;
+}
+
+/// ceil(n / d), without the sum that could wrap. Requires d != 0.
+template <unsigned_word T>
+QUARRY_DEVICE constexpr T ceil_div(T n, std::type_identity_t<T> d) {
+  return n / d + (n % d != 0 ? 1 : 0);
+}
+
+// ---- sums and products that do not wrap ---------------------------------------------------------
+
+/// Stores a + b and returns true, or returns false where it does not fit.
+template <unsigned_word T>
+QUARRY_DEVICE constexpr bool checked_add(T a, std::type_identity_t<T> b, T& sum) {
+  const T s = a + b;
+  if (s < a) return false;
+  sum = s;
+  return true;
+}
+
+template <unsigned_word T>
+QUARRY_DEVICE constexpr bool checked_multiply(T a, std::type_identity_t<T> b, T& product) {
+  const auto p = static_cast<detail::twice_as_wide_t<T>>(a) * b;
+  if (static_cast<T>(p >> detail::width<T>) != 0) return false;
+  product = static_cast<T>(p);
+  return true;
+}
+
+template <unsigned_word T>
+QUARRY_DEVICE constexpr T saturating_add(T a, std::type_identity_t<T> b) {
+  T sum = ~T{0};
+  checked_add(a, b, sum);
+  return sum;
+}
+
+template <unsigned_word T>
+QUARRY_DEVICE constexpr T saturating_multiply(T a, std::type_identity_t<T> b) {
+  T product = ~T{0};
+  checked_multiply(a, b, product);
+  return product;
+}
+
+// ---- division by an invariant -------------------------------------------------------------------
+
+/// reciprocal: divides by a number known beforehand with one widening multiply-add and one shift.
+/// A lane has no divide instruction, a division is a subroutine; and free() divides by the slot
+/// size.
+///
+///   quotient(n) = (multiplier * n + addend) >> (W + shift)      exact for EVERY n of W bits
+///
+/// The shift is r = floor(log2 d). Let u = 2^(W+r) / d, a real number that is at most 2^W.
+///   d = 2^r      multiplier = addend = 2^W - 1: ((n + 1) * (2^W - 1)) >> W is n.
+///   rounding up  multiplier = ceil(u), addend = 0. Its error is e = ceil(u) * d - 2^(W+r); the
+///                quotient is exact while n * e < 2^(W+r), so for all n < 2^W when e <= 2^r.
+///   otherwise    rounding down, multiplier = addend = floor(u). Its error is f = d - e < 2^r, as
+///                d < 2^(r+1), and (n + 1) * f <= 2^W * f < 2^(W+r) makes it exact (Robison 2005).
+/// The multiplier has W bits in each case.
+///
+/// u is the same for d and d << k, hence their reciprocals differ by the shift alone: `scaled`.
+template <unsigned_word Number>
+struct reciprocal {
+  Number multiplier;
+  Number addend;
+  std::uint32_t shift;
+
+  /// Requires divisor != 0. Divides itself: meant for constants and for host code.
+  QUARRY_DEVICE constexpr explicit reciprocal(Number divisor) : shift(log2_floor(divisor)) {
+    using wide = detail::twice_as_wide_t<Number>;
+    if (is_power_of_two(divisor)) {
+      multiplier = addend = static_cast<Number>(~Number{0});
+      return;
+    }
+    const wide power = wide{1} << (detail::width<Number> + shift);
+    const auto down = static_cast<Number>(power / divisor);
+    const auto error = static_cast<Number>((static_cast<wide>(down) + 1) * divisor - power);
+    const bool up = error <= Number{1} << shift;
+    multiplier = up ? down + 1 : down;
+    addend = up ? 0 : down;
+  }
+
+  QUARRY_DEVICE constexpr Number quotient(Number n) const {
+    using wide = detail::twice_as_wide_t<Number>;
+    const wide product = static_cast<wide>(n) * multiplier + addend;
+    return static_cast<Number>(product >> detail::width<Number>) >> shift;
+  }
+
+  /// The reciprocal of divisor << k. Requires: that number fits.
+  QUARRY_DEVICE constexpr reciprocal scaled(unsigned k) const {
+    reciprocal r = *this;
+    r.shift += k;
+    return r;
+  }
+};
+
+}  // namespace quarry
