@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The contract of core/allocator.hpp, for every allocator, on the machine this file is compiled for:
-/// the CPU executor as .cpp, a GPU as .cu. A new allocator joins by its name in `products`.
+/// the CPU executor as .cpp, a GPU as .cu. A new allocator joins by its place in heap/named.hpp.
 
 #include "contract_kernels.hpp"
 
@@ -8,6 +8,7 @@
 
 #include <algorithm>
 #include <limits>
+#include <string>
 #include <type_traits>
 #include <utility>
 #include <vector>
@@ -15,7 +16,23 @@
 namespace quarry::contract {
 namespace {
 
-using products = ::testing::Types<bump, warp_bump, wrap, warp_wrap, system_heap>;
+template <class List>
+struct as_types;
+template <class... Allocators>
+struct as_types<allocator_list<Allocators...>> {
+  using type = ::testing::Types<Allocators...>;
+};
+using products = as_types<all_allocators>::type;
+
+/// Tests bear the papers' names.
+struct paper_name {
+  template <class Allocator>
+  static std::string GetName(int) {
+    std::string name(label_of<Allocator>.name);
+    std::erase(name, '-');
+    return name;
+  }
+};
 using here = default_machine;
 
 constexpr std::uint64_t lanes = 4096;
@@ -83,7 +100,7 @@ class Contract : public ::testing::Test {
   }
 };
 
-TYPED_TEST_SUITE(Contract, products);
+TYPED_TEST_SUITE(Contract, products, paper_name);
 
 TYPED_TEST(Contract, GivesNothingForZeroBytes) {
   const typename TestFixture::heap_type h(pool_size);

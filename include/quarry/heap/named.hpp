@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// The allocators by the names of the papers: one list for the command line, the tests and the tables.
+/// A new allocator gets a label and a place in `all_allocators`; everything else follows from that.
 
 #include <quarry/pool/bump.hpp>
 #include <quarry/pool/system_heap.hpp>
@@ -10,26 +11,50 @@
 
 namespace quarry {
 
-/// An entry of the list: `type`, and what people call it.
-template <class Allocator>
-struct named_allocator {
-  using type = Allocator;
+/// What people call an allocator.
+struct allocator_label {
   std::string_view name;      // as in the papers, and on the command line
   std::string_view cpp_name;  // the type
   std::string_view summary;
 };
 
-/// Calls visit(named_allocator<A>) for every allocator of the library.
+template <class Allocator>
+inline constexpr allocator_label label_of = {};
+
+template <>
+inline constexpr allocator_label label_of<bump> = {"AtomicMalloc", "quarry::bump", "one counter, no free"};
+template <>
+inline constexpr allocator_label label_of<warp_bump> = {"AtomicMalloc-warp", "quarry::warp_bump",
+                                                        "one counter, asked once a warp, no free"};
+template <>
+inline constexpr allocator_label label_of<wrap> = {"AWMalloc", "quarry::wrap",
+                                                   "a counter that wraps: overwrites old blocks"};
+template <>
+inline constexpr allocator_label label_of<warp_wrap> = {"AWMalloc-warp", "quarry::warp_wrap",
+                                                        "the same, asked once a warp"};
+template <>
+inline constexpr allocator_label label_of<system_heap> = {"CudaMalloc", "quarry::system_heap",
+                                                          "CUDA's device malloc; std::malloc on the CPU"};
+
+template <class... Allocators>
+struct allocator_list {};
+
+using all_allocators = allocator_list<bump, warp_bump, wrap, warp_wrap, system_heap>;
+
+/// An entry of the list.
+template <class Allocator>
+struct named_allocator : allocator_label {
+  using type = Allocator;
+};
+
+/// Calls visit(named_allocator<A>) for every allocator of the list.
+template <class Visit, class... Allocators>
+constexpr void for_each_allocator(Visit&& visit, allocator_list<Allocators...>) {
+  (visit(named_allocator<Allocators>{label_of<Allocators>}), ...);
+}
 template <class Visit>
 constexpr void for_each_allocator(Visit&& visit) {
-  visit(named_allocator<bump>{"AtomicMalloc", "quarry::bump", "one counter, no free"});
-  visit(named_allocator<warp_bump>{"AtomicMalloc-warp", "quarry::warp_bump",
-                                   "one counter, asked once a warp, no free"});
-  visit(named_allocator<wrap>{"AWMalloc", "quarry::wrap", "a counter that wraps: overwrites old blocks"});
-  visit(named_allocator<warp_wrap>{"AWMalloc-warp", "quarry::warp_wrap",
-                                   "the same, asked once a warp"});
-  visit(named_allocator<system_heap>{"CudaMalloc", "quarry::system_heap",
-                                     "CUDA's device malloc; std::malloc on the CPU"});
+  for_each_allocator(visit, all_allocators{});
 }
 
 }  // namespace quarry
