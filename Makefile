@@ -1,0 +1,82 @@
+# SPDX-License-Identifier: Apache-2.0
+# The short way in. Every goal installs what is missing (scripts/install-deps),
+# configures, builds and runs; CMakePresets.json holds the details.
+.DEFAULT_GOAL := help
+MAKEFLAGS += --no-print-directory
+
+JOBS ?= $(shell nproc)
+NVCC := $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
+PRESET ?= $(if $(NVCC),cuda,cpu)
+
+say = @printf '\n== %s\n' $(1)
+configure = cmake --preset $(1)
+build = cmake --build --preset $(1) --parallel $(JOBS)
+ctest = ctest --preset $(1) --parallel $(JOBS)
+
+.PHONY: help demo test sanitize asan tsan gpu-test bench format clean
+
+help:  ## Print this list
+	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
+	@echo
+	@echo 'PRESET=cpu or PRESET=cuda chooses the machines of demo, test and bench'
+	@echo '(now: $(PRESET)); JOBS=N how much runs at a time (now: $(JOBS)).'
+
+demo: notice  ## Build the quarry command and let it show itself
+	$(call configure,$(PRESET))
+	$(call build,$(PRESET)) --target quarry_tool
+	$(call say,'build/bin/quarry demo')
+	@build/bin/quarry demo
+
+test: notice  ## Build everything and run all tests
+	$(call configure,$(PRESET))
+	$(call build,$(PRESET))
+	$(call ctest,$(PRESET))
+
+sanitize:  ## Run the tests under ASan + UBSan, then under TSan
+	@$(MAKE) asan
+	@$(MAKE) tsan
+
+asan tsan: dependencies
+	$(call say,'preset $@')
+	$(call configure,$@)
+	$(call build,$@)
+	$(call ctest,$@)
+
+gpu-test:  ## Build and run the tests that need a GPU
+	@test -n '$(NVCC)' || { echo 'gpu-test: nvcc not found, on PATH or in /usr/local/cuda/bin' >&2; exit 2; }
+	@cmake/run-on-gpu >/dev/null || { echo 'gpu-test: no NVIDIA GPU found on this machine' >&2; exit 2; }
+	@scripts/install-deps gpu
+	$(call configure,cuda) -DQUARRY_BUILD_TOOLS=OFF -DQUARRY_BUILD_BENCH=OFF -DQUARRY_STATIC_CHECKS=OFF
+	$(call build,cuda) --target gpu_tests
+	$(call ctest,cuda) -L gpu
+
+bench: notice  ## Build the benchmarks and run them on the machines at hand
+	$(call configure,$(PRESET))
+	$(call build,$(PRESET)) --target benchmarks
+	@for program in build/bin/bench/*; do \
+	  test -x "$$program" || continue; \
+	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
+	done
+	@cmake/run-on-gpu >/dev/null || { echo 'bench: no GPU here, the GPU benchmarks do not run'; exit 0; }; \
+	for program in build/bin/gpu_bench/*; do \
+	  test -x "$$program" || continue; \
+	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
+	done
+
+format:  ## Format every C++ and CUDA source with clang-format
+	@scripts/install-deps format
+	@git ls-files -z --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' | xargs -0 -r clang-format -i
+
+clean:  ## Remove the build folders
+	rm -rf build build-asan build-tsan
+
+.PHONY: notice dependencies
+dependencies:
+	@scripts/install-deps
+
+notice: dependencies
+ifeq ($(PRESET),cuda)
+	@echo 'quarry: preset cuda (nvcc: $(NVCC)): both machines are built'
+else
+	@echo 'quarry: preset $(PRESET): the CPU machine only$(if $(NVCC),, (no nvcc found))'
+endif

@@ -1,0 +1,29 @@
+# SPDX-License-Identifier: Apache-2.0
+# The package: find_package(quarry) gives quarry::quarry.
+include(CMakePackageConfigHelpers)
+
+if(QUARRY_HAS_EXECUTOR)
+  set(quarry_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/quarry")
+
+  install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/quarry"
+    DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
+    COMPONENT development
+    FILES_MATCHING PATTERN "*.hpp")
+  install(TARGETS quarry EXPORT quarry_targets COMPONENT development)
+  install(EXPORT quarry_targets
+    FILE quarryTargets.cmake NAMESPACE quarry::
+    DESTINATION "${quarry_package_dir}" COMPONENT development)
+
+  configure_package_config_file(
+    "${PROJECT_SOURCE_DIR}/cmake/quarryConfig.cmake.in" "${PROJECT_BINARY_DIR}/quarryConfig.cmake"
+    INSTALL_DESTINATION "${quarry_package_dir}")
+  write_basic_package_version_file("${PROJECT_BINARY_DIR}/quarryConfigVersion.cmake"
+    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+  install(FILES
+    "${PROJECT_BINARY_DIR}/quarryConfig.cmake" "${PROJECT_BINARY_DIR}/quarryConfigVersion.cmake"
+    DESTINATION "${quarry_package_dir}" COMPONENT development)
+
+  if(TARGET quarry_tool)
+    install(TARGETS quarry_tool COMPONENT runtime)
+  endif()
+endif()
