@@ -90,7 +90,8 @@ inline void executor::run_kernel() noexcept {
 }
 
 inline void executor::fail(std::string why) {
-  failure_ = std::move(why);
+  failure_.swap(why);
+  std::string().swap(why);  // no destructor of this frame runs any more
   failed_ = true;
   switch_to(root_);
   std::terminate();  // an abandoned fiber is never resumed

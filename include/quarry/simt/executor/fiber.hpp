@@ -102,7 +102,15 @@ class fiber {
   bool made() const { return made_; }
   void forget() {
 #if QUARRY_TSAN
-    if (owns_tsan_) __tsan_destroy_fiber(tsan_);
+    if (owns_tsan_) {  // whoever uses this stack and its data next comes after what was done here
+      constexpr unsigned no_sync = 1;
+      void* const self = __tsan_get_current_fiber();
+      __tsan_switch_to_fiber(tsan_, no_sync);
+      __tsan_release(this);
+      __tsan_switch_to_fiber(self, no_sync);
+      __tsan_acquire(this);
+      __tsan_destroy_fiber(tsan_);
+    }
     owns_tsan_ = false;
 #endif
     made_ = false;

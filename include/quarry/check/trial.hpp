@@ -1,0 +1,135 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// trial: everything that decides one run of an allocator under the explorer, and its short written form.
+///
+///   1-s2a-l8-b2-o4-m1024-p8-r2a-x50000                 all operations of the script that seed 0x2a draws
+///   1-s2a-l8-b2-o4-m1024-p8-d7f-c3-e412-x50000-k0501   some of them, under the PCT schedule 0x7f
+///
+/// 1 the version of this form; s script seed; l b o bounds of the script (lanes, blocks, operations); m
+/// largest pool; p one script in so many is followed by a refill; r seed of a random schedule, or d of
+/// a PCT one with c change points (none: lanes run one after the other) and e expected steps; x step limit; k kept operations, a
+/// bit each, lowest bit of the first digit first. Seeds and k are hexadecimal. Equal trials give equal runs.
+
+#include <quarry/check/script.hpp>
+#include <quarry/simt/error.hpp>
+#include <quarry/simt/explore.hpp>
+
+#include <charconv>
+#include <cstdint>
+#include <string>
+#include <string_view>
+
+namespace quarry {
+
+struct trial {
+  std::uint64_t seed = 1;  // of the script, the shape of the grid and the size of the pool
+  script_bounds bounds{};
+  std::uint64_t pool_bytes = 1024;
+  std::uint64_t refill_one_in = 8;  // 0: never
+  simt::schedule schedule{};
+  keep_mask keep{};  // empty: all operations
+
+  /// PCT without a change point: each lane runs to its end before the next begins.
+  bool sequential() const {
+    return schedule.how == simt::strategy::pct && schedule.change_points == 0;
+  }
+
+  std::string to_token() const;
+  static trial from_token(std::string_view token);  // throws quarry::error
+};
+
+namespace detail {
+
+inline void append(std::string& text, char name, std::uint64_t value, int base = 10) {
+  char digits[20];
+  const auto end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
+  text += '-';
+  text += name;
+  text.append(digits, end);
+}
+
+inline std::string mask_to_hex(const keep_mask& keep) {
+  std::string text;
+  for (std::size_t i = 0; i < keep.size(); i += 4) {
+    unsigned digit = 0;
+    for (std::size_t k = 0; k < 4 && i + k < keep.size(); ++k) digit |= unsigned{keep[i + k]} << k;
+    text += "0123456789abcdef"[digit];
+  }
+  return text;
+}
+
+}  // namespace detail
+
+inline std::string trial::to_token() const {
+  std::string text = "1";
+  detail::append(text, 's', seed, 16);
+  detail::append(text, 'l', bounds.lanes);
+  detail::append(text, 'b', bounds.blocks);
+  detail::append(text, 'o', bounds.operations);
+  detail::append(text, 'm', pool_bytes);
+  detail::append(text, 'p', refill_one_in);
+  if (schedule.how == simt::strategy::random) {
+    detail::append(text, 'r', schedule.seed, 16);
+  } else {
+    detail::append(text, 'd', schedule.seed, 16);
+    detail::append(text, 'c', schedule.change_points);
+    detail::append(text, 'e', schedule.expected_steps);
+  }
+  detail::append(text, 'x', schedule.step_limit);
+  if (!keep.empty()) text += "-k" + detail::mask_to_hex(keep);
+  return text;
+}
+
+inline trial trial::from_token(std::string_view token) {
+  const auto bad = [&](const std::string& why) {
+    return error("\"" + std::string(token) + "\" is not a replay token: " + why);
+  };
+  if (token.substr(0, 2) != "1-") throw bad("it does not begin with \"1-\"");
+  trial t;
+  t.keep.clear();
+  for (std::string_view rest = token.substr(2); !rest.empty();) {
+    const std::string_view field = rest.substr(0, rest.find('-'));
+    rest.remove_prefix(std::min(field.size() + 1, rest.size()));
+    if (field.size() < 2) throw bad("a field is empty");
+    const char name = field[0];
+    const std::string_view digits = field.substr(1);
+    if (name == 'k') {
+      for (const char c : digits) {
+        unsigned digit = 0;
+        if (std::from_chars(&c, &c + 1, digit, 16).ptr != &c + 1) throw bad("k is not hexadecimal");
+        for (unsigned k = 0; k < 4; ++k) t.keep.push_back((digit >> k & 1) != 0);
+      }
+      continue;
+    }
+    const bool seeds = name == 's' || name == 'r' || name == 'd';
+    std::uint64_t value = 0;
+    const auto end = digits.data() + digits.size();
+    const auto parsed = std::from_chars(digits.data(), end, value, seeds ? 16 : 10);
+    if (parsed.ec != std::errc{} || parsed.ptr != end)
+      throw bad("\"" + std::string(field) + "\" is no number");
+    const bool counts = name == 'l' || name == 'b' || name == 'o';
+    if (counts && (value == 0 || value > 4096))
+      throw bad("\"" + std::string(field) + "\" is out of range");
+    const auto small = static_cast<std::uint32_t>(value);
+    switch (name) {
+      case 's': t.seed = value; break;
+      case 'l': t.bounds.lanes = small; break;
+      case 'b': t.bounds.blocks = small; break;
+      case 'o': t.bounds.operations = small; break;
+      case 'm': t.pool_bytes = value; break;
+      case 'p': t.refill_one_in = value; break;
+      case 'r':
+      case 'd':
+        t.schedule.how = name == 'r' ? simt::strategy::random : simt::strategy::pct;
+        t.schedule.seed = value;
+        break;
+      case 'c': t.schedule.change_points = small; break;
+      case 'e': t.schedule.expected_steps = value; break;
+      case 'x': t.schedule.step_limit = value; break;
+      default: throw bad("no field is called \"" + std::string(1, name) + "\"");
+    }
+  }
+  return t;
+}
+
+}  // namespace quarry

@@ -1,0 +1,116 @@
+// SPDX-License-Identifier: Apache-2.0
+// A seed means one run, a failure can be replayed from its token, and its script can be made small.
+#include "defects.hpp"
+#include "effort.hpp"
+
+#include <specimens/broken_cells.hpp>
+#include <specimens/repaired_cmalloc.hpp>
+
+#include <algorithm>
+#include <set>
+#include <vector>
+
+namespace quarry {
+namespace {
+
+using defects::only_b;
+using specimens::broken_cells;
+using specimens::fault;
+using specimens::repaired_cmalloc;
+
+TEST(Replay, EqualSeedsGiveEqualRunsInAnyOrder) {
+  allocator_explorer<repaired_cmalloc<>> one, other;
+  std::set<std::uint64_t> hashes;
+  std::vector<std::uint64_t> forwards, backwards;
+  for (std::uint64_t seed = 1; seed <= 200; ++seed)
+    forwards.push_back(one.replay(one.trial_of(seed)).trace_hash);
+  for (std::uint64_t seed = 200; seed >= 1; --seed)
+    backwards.push_back(other.replay(other.trial_of(seed)).trace_hash);
+  std::reverse(backwards.begin(), backwards.end());
+  EXPECT_EQ(forwards, backwards);
+  EXPECT_GT(std::set(forwards.begin(), forwards.end()).size(), 190u);
+}
+
+TEST(Replay, ASeedDoesNotDependOnWhereTheExplorationStarts) {
+  const exploration_options options = for_specimens({.schedules = 5'000, .minimise = false});
+  const auto first = allocator_explorer<only_b>(options).run().first;
+  ASSERT_TRUE(first);
+  exploration_options later = options;
+  later.first_seed = first->seed;
+  later.schedules = 1;
+  const auto again = allocator_explorer<only_b>(later).run().first;
+  ASSERT_TRUE(again);
+  EXPECT_EQ(again->text, first->text);
+  EXPECT_EQ(again->token, first->token);
+  EXPECT_EQ(again->steps, first->steps);
+}
+
+TEST(Replay, ATokenReproducesTheFailureInAnotherExplorer) {
+  const auto first =
+      allocator_explorer<only_b>(for_specimens({.pool_bytes = 512, .schedules = 5'000}))
+          .run()
+          .first;
+  ASSERT_TRUE(first);
+  allocator_explorer<only_b> fresh(for_specimens({}));  // with another size of pool
+  EXPECT_EQ(fresh.replay(first->token).failure, first->text);
+  EXPECT_EQ(fresh.replay(first->small_token).failure, first->small_text);
+  EXPECT_EQ(fresh.replay(first->small_token).trace_hash,
+            fresh.replay(first->small_token).trace_hash);
+}
+
+TEST(Replay, TokensSurviveBeingWrittenAndRead) {
+  trial t{.seed = 0xabcdef, .bounds = {9, 3, 7}, .pool_bytes = 640, .refill_one_in = 5};
+  t.schedule = {.seed = 77,
+                .how = simt::strategy::pct,
+                .change_points = 2,
+                .expected_steps = 99,
+                .step_limit = 1234};
+  t.keep = {true, false, false, true, true, false, true, false};
+  EXPECT_EQ(trial::from_token(t.to_token()).to_token(), t.to_token());
+  EXPECT_EQ(t.to_token(), "1-sabcdef-l9-b3-o7-m640-p5-d4d-c2-e99-x1234-k95");
+  t.keep.clear();
+  t.schedule.how = simt::strategy::random;
+  EXPECT_EQ(t.to_token(), "1-sabcdef-l9-b3-o7-m640-p5-r4d-x1234");
+}
+TEST(Replay, WhatIsNoTokenIsRefusedWithAReason) {
+  for (const char* text :
+       {"", "nonsense", "2-s1", "1-", "1-s", "1-sxyz", "1-l0", "1-l99999", "1-q7", "1-s1-kxy"}) {
+    if (std::string(text) == "1-") continue;  // all defaults
+    EXPECT_THROW(trial::from_token(text), error) << text;
+  }
+}
+
+TEST(Minimise, TheSmallScriptFailsAndIsNotLonger) {
+  unsigned smaller = 0;
+  for (const std::uint64_t seed : {1u, 1'001u, 2'001u, 3'001u}) {
+    const auto first =
+        allocator_explorer<only_b>(for_specimens({.schedules = 20'000, .first_seed = seed}))
+            .run()
+            .first;
+    ASSERT_TRUE(first);
+    EXPECT_FALSE(first->small_text.empty());
+    EXPECT_LE(first->small_operations, first->operations);
+    smaller += first->small_operations * 2 <= first->operations;
+  }
+  EXPECT_GE(smaller, 3u);
+}
+TEST(Minimise, LeavesTwoRequestsWhereTwoRequestsAreAtFault) {
+  const auto found = expect_failure<broken_cells<fault::claims_in_two_steps>>({}, "overlaps");
+  ASSERT_TRUE(found.first);
+  EXPECT_EQ(found.first->small_operations, 2u) << found.first->small_script;
+}
+
+TEST(Story, TellsCallsStepsAndOutcomeInWords) {
+  const auto first =
+      allocator_explorer<broken_cells<fault::claims_in_two_steps>>(for_specimens({})).run().first;
+  ASSERT_TRUE(first);
+  allocator_explorer<broken_cells<fault::claims_in_two_steps>> explorer(for_specimens({}));
+  std::string text;
+  explorer.replay(first->small_token, [&](const std::string& line) { text += line + "\n"; });
+  for (const char* part : {"pool of", " = malloc(", "calls malloc(", "load taken[0]: 0x0",
+                           "store taken[0]: 0x1", "gets pool+0x0 (#", "failure: lane "})
+    EXPECT_NE(text.find(part), std::string::npos) << part << "\n" << text;
+}
+
+}  // namespace
+}  // namespace quarry
