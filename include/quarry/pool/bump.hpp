@@ -87,10 +87,10 @@ class basic_bump {
 
  private:
   QUARRY_DEVICE void* take(std::uint64_t size) const {
-    if (size == 0) return nullptr;
-    const std::uint64_t first = next().fetch_add(size, simt::relaxed);
+    // A request for nothing is treated as one outside the pool: written so, it costs no register.
+    const std::uint64_t first = size != 0 ? next().fetch_add(size, simt::relaxed) : size_ + 1;
     if (first + size <= size_) return pool_ + first;
-    give_back(first, first + size);
+    if (size != 0) give_back(first, first + size);
     return nullptr;
   }
 
