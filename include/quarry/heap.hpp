@@ -4,8 +4,9 @@
 ///
 ///   #include <quarry/heap.hpp>
 ///
-///   quarry::heap<> heap(quarry::bytes(1u << 30));
-///   quarry::launch({blocks, threads}, [ref = heap.ref()] QUARRY_DEVICE { ref.free(ref.malloc(64)); });
+///   quarry::heap<> heap(1_GiB);
+///   const auto ref = heap.ref();
+///   quarry::launch({blocks, threads}, [=] QUARRY_DEVICE { ref.free(ref.malloc(64)); });
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>

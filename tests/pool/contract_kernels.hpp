@@ -79,6 +79,18 @@ struct count_damaged {
   }
 };
 
+/// Every lane frees its own block.
+template <class Ref>
+struct free_own {
+  Ref heap;
+  request* requests;
+  std::uint64_t count;
+  QUARRY_DEVICE void operator()() const {
+    const std::uint64_t me = global_thread();
+    if (me < count) heap.free(requests[me].block);
+  }
+};
+
 /// Every lane frees the block of another one.
 template <class Ref>
 struct free_of_another {

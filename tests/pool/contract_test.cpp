@@ -79,6 +79,15 @@ class Contract : public ::testing::Test {
     EXPECT_EQ(h.check_invariants(), "");
   }
 
+  /// Gives back what the requests got, where that is possible.
+  static void release(const heap_type& h, simt::array<request, here>& requests) {
+    if constexpr (can.frees_one)
+      launch<here>(grid_for(requests.size()), free_own<ref>{h.ref(), requests.data(), requests.size()});
+  }
+  static void release(const heap_type& h, void* block) {
+    if constexpr (can.frees_one) h.free(block);
+  }
+
   static std::uint64_t served(const simt::array<request, here>& requests) {
     const std::vector<request> got = requests.to_host();
     return static_cast<std::uint64_t>(
@@ -112,7 +121,9 @@ TYPED_TEST(Contract, GivesNothingForMoreThanThereIs) {
   const typename TestFixture::heap_type h(pool_size);
   for (std::size_t n : {max, max - 1, max - 15, max - 16, max - 127, max / 2 + 1, max / 2, std::size_t{pool_size} + 1})
     EXPECT_EQ(h.malloc(n), nullptr) << n;
-  EXPECT_NE(h.malloc(64), nullptr) << "refused requests must not use up memory";
+  void* block = h.malloc(64);
+  EXPECT_NE(block, nullptr) << "refused requests must not use up memory";
+  TestFixture::release(h, block);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
@@ -122,6 +133,7 @@ TYPED_TEST(Contract, GivesDisjointAlignedBlocksInsideThePool) {
   requests.from_host(TestFixture::make_requests(lanes, 500));
   TestFixture::template serve<malloc_and_fill>(h, requests);
   EXPECT_EQ(TestFixture::served(requests), lanes);
+  TestFixture::release(h, requests);
 }
 
 TYPED_TEST(Contract, ServesLanesThatCallFromDifferentPlaces) {
@@ -130,6 +142,7 @@ TYPED_TEST(Contract, ServesLanesThatCallFromDifferentPlaces) {
   requests.from_host(TestFixture::make_requests(lanes, 300));
   TestFixture::template serve<malloc_diverged>(h, requests);
   EXPECT_EQ(TestFixture::served(requests), lanes - lanes / 7 - (lanes % 7 > 3 ? 1 : 0));
+  TestFixture::release(h, requests);
 }
 
 TYPED_TEST(Contract, ServesOneLaneOfAWarpAndOddBlockSizes) {
@@ -139,6 +152,7 @@ TYPED_TEST(Contract, ServesOneLaneOfAWarpAndOddBlockSizes) {
   launch<here>({3, 65}, malloc_and_fill<typename TestFixture::ref>{h.ref(), requests.data(), 65 * 3});
   TestFixture::expect_sound(h, requests);
   EXPECT_EQ(TestFixture::served(requests), 65u * 3);
+  TestFixture::release(h, requests);
 }
 
 TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
@@ -151,6 +165,7 @@ TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
     TestFixture::template serve<malloc_and_fill>(h, requests);
     EXPECT_LT(TestFixture::served(requests), lanes);
     EXPECT_GE(TestFixture::served(requests) * 208, (256u << 10) / 2) << "half of the pool at least";
+    TestFixture::release(h, requests);
   }
 }
 
@@ -200,7 +215,9 @@ TYPED_TEST(Contract, SurvivesChurnInAPoolThatIsTooSmall) {
     simt::array<std::uint32_t, here> counts(2);
     launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(), counts.data() + 1});
     EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
-    EXPECT_NE(h.malloc(64), nullptr) << "memory is there again";
+    void* block = h.malloc(64);
+    EXPECT_NE(block, nullptr) << "memory is there again";
+    h.free(block);
     EXPECT_EQ(h.check_invariants(), "");
   }
 }

@@ -62,8 +62,9 @@ void block_barrier() { exchange_through([] { simt::sync_block(); }); }
 void stack_overrun() {
   launch<cpu>(one_thread, [] {
     std::array<volatile char, 64> local{};
-    volatile char* end = local.data() + 64 + simt::lane_id() % 4;
-    if (simt::lane_id() == 3) *end = 1;
+    volatile char* place = local.data();
+    if (simt::lane_id() == 3) place += 64;
+    *place = 1;
     simt::sync_warp(simt::full_warp);
   });
 }

@@ -51,7 +51,7 @@ extern "C" __global__ void by_hand(counter_pool pool, std::uint64_t n, void** ou
   if (size != 0) {
     if (first + size <= pool.size) {
       block = pool.memory + first;
-    } else if (first < pool.size || before == 0) {
+    } else if (first <= pool.size || before == 0) {
       give_back(pool, first, start + total);
     }
   }

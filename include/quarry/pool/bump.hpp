@@ -104,7 +104,8 @@ class basic_bump {
     const std::uint64_t first = start + sum.before;
     if (size == 0) return nullptr;
     if (first + size <= size_) return pool_ + first;
-    if (first < size_ || sum.before == 0) give_back(first, start + sum.total);  // one lane does
+    // The first lane that got nothing speaks for those after it.
+    if (first <= size_ || sum.before == 0) give_back(first, start + sum.total);
     return nullptr;
   }
 
