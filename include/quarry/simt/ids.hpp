@@ -104,11 +104,7 @@ QUARRY_DEVICE inline std::uint32_t clock() {
   asm volatile("mov.u32 %0, %%clock;" : "=r"(ticks));
   return ticks;
 #else
-  return exec::ask(
-      [](exec::executor& e) {
-        return static_cast<std::uint32_t>(e.counts().atomics + e.counts().loads);
-      },
-      0);
+  return exec::ask([](exec::executor& e) { return static_cast<std::uint32_t>(e.ticks()); }, 0);
 #endif
 }
 

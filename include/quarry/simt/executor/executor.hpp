@@ -122,6 +122,8 @@ class executor {
     return std::uint64_t{l.block} * work_.threads + l.thread_in_block;
   }
   std::uint64_t steps() const { return chooser_ != nullptr ? chooser_->steps() : steps_; }
+  /// Something that advances; under the explorer it starts anew with each run.
+  std::uint64_t ticks() const { return chooser_ != nullptr ? chooser_->steps() : counts_.atomics + counts_.loads; }
   cost_counts& counts() { return counts_; }
   void watch(const std::function<void(const step&)>* tracer) { tracer_ = tracer; }
 
