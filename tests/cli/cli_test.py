@@ -1,0 +1,214 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""The quarry command as people use it: what it prints, and how it ends.
+
+usage: cli_test.py PROGRAM [TEST...]      PROGRAM may be several words: a launcher and the program
+"""
+import json
+import shlex
+import subprocess
+import sys
+import unittest
+
+PROGRAM = []
+
+
+def quarry(*arguments):
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=100)
+
+
+def names():
+    return [a["name"] for a in json.loads(quarry("list", "--json").stdout)["allocators"]]
+
+
+class Help(unittest.TestCase):
+    def test_alone_prints_help(self):
+        result = quarry()
+        self.assertEqual(result.returncode, 0)
+        for command in ("demo", "list", "explore", "costs", "Examples:"):
+            self.assertIn(command, result.stdout)
+
+    def test_every_command_has_help_with_examples(self):
+        for command in ("demo", "list", "explore", "costs"):
+            result = quarry(command, "--help")
+            self.assertEqual(result.returncode, 0, command)
+            self.assertIn("Examples:\n  quarry " + command, result.stdout)
+            self.assertEqual(result.stderr, "")
+
+    def test_version(self):
+        self.assertRegex(quarry("--version").stdout,
+                         r"^quarry \d+\.\d+\.\d+ \(machines: cpu(, cuda)?\)\n$")
+
+
+class List(unittest.TestCase):
+    def test_json_tells_what_each_can_do(self):
+        out = json.loads(quarry("list", "--json").stdout)
+        self.assertEqual(out["pool_bytes"], 1 << 30)
+        by_name = {a["name"]: a for a in out["allocators"]}
+        self.assertFalse(by_name["AtomicMalloc"]["frees_one"])
+        self.assertTrue(by_name["AWMalloc"]["overwrites"])
+        self.assertFalse(by_name["CudaMalloc"]["owns_pool"])
+        self.assertEqual(by_name["AtomicMalloc"]["metadata_bytes"], 8)
+
+    def test_table_names_all(self):
+        result = quarry("list")
+        self.assertEqual(result.returncode, 0)
+        for name in names():
+            self.assertEqual(result.stdout.count(f"\n{name} "), 2, name)
+
+    def test_pool_takes_sizes(self):
+        for text, size in (("16G", 16 << 30), ("64KiB", 64 << 10), ("4096", 4096)):
+            out = json.loads(quarry("list", "--json", "--pool", text).stdout)
+            self.assertEqual(out["pool_bytes"], size)
+
+    def test_too_small_a_pool_has_no_metadata(self):
+        for a in json.loads(quarry("list", "--json", "--pool", "1").stdout)["allocators"]:
+            self.assertIsNone(a["metadata_bytes"])
+
+
+class Explore(unittest.TestCase):
+    def test_one(self):
+        result = quarry("explore", "AWMalloc", "--schedules", "500")
+        self.assertEqual(result.returncode, 0, result.stdout)
+        self.assertRegex(result.stdout, r"^AWMalloc +sound +500 schedules in")
+
+    def test_a_name_in_any_letter_case_or_a_type(self):
+        for name in ("cudamalloc", "system_heap", "quarry::system_heap"):
+            out = json.loads(quarry("explore", name, "--schedules", "10", "--json").stdout)
+            self.assertEqual([a["name"] for a in out["allocators"]], ["CudaMalloc"])
+
+    def test_all(self):
+        result = quarry("explore", "all", "--schedules", "100", "--json")
+        out = json.loads(result.stdout)
+        self.assertEqual([a["name"] for a in out["allocators"]], names())
+        self.assertEqual(result.returncode, 0, out)
+        self.assertTrue(out["ok"])
+
+    def test_options_reach_the_explorer(self):
+        def steps(*more):
+            out = quarry("explore", "AWMalloc-warp", "--schedules", "200", "--json", *more).stdout
+            return json.loads(out)["allocators"][0]["steps"]
+
+        base = steps()
+        self.assertEqual(steps(), base)  # a seed decides everything
+        for more in (["--lanes", "3"], ["--blocks", "1"], ["--operations", "2"], ["--seed", "77"],
+                     ["--strategy", "pct"], ["--strategy", "random"], ["--pool", "4K"]):
+            self.assertNotEqual(steps(*more), base, more)
+
+    def test_seconds_end_it(self):
+        out = json.loads(quarry("explore", "AWMalloc", "--seconds", "0.2", "--json").stdout)
+        self.assertGreater(out["allocators"][0]["schedules"], 0)
+        self.assertGreaterEqual(out["allocators"][0]["seconds"], 0.2)
+
+    def test_replay_tells_every_step(self):
+        token = "1-s2a-l3-b2-o4-m1024-p8-r2a-x50000"
+        result = quarry("explore", "AWMalloc", "--replay", token)
+        self.assertEqual(result.returncode, 0)
+        self.assertIn("calls malloc(", result.stdout)
+        self.assertRegex(result.stdout, r"step 1 +lane \d+  fetch_add next: 0x")
+        self.assertTrue(result.stdout.endswith("no failure\n"))
+        again = json.loads(quarry("explore", "AWMalloc", "--replay", token, "--json").stdout)
+        self.assertEqual("\n".join(again["lines"]) + "\n", result.stdout)
+
+
+class Costs(unittest.TestCase):
+    def test_json_counts_every_call(self):
+        out = json.loads(quarry("costs", "--json").stdout)
+        self.assertEqual([a["name"] for a in out["allocators"]], names())
+        by_name = {a["name"]: a["cases"] for a in out["allocators"]}
+        self.assertEqual(by_name["AtomicMalloc"]["equal"]["malloc"]["atomics"],
+                         by_name["AtomicMalloc"]["equal"]["malloc"]["calls"])
+        self.assertEqual(by_name["AtomicMalloc-warp"]["equal"]["malloc"]["atomics"] * 32,
+                         by_name["AtomicMalloc-warp"]["equal"]["malloc"]["calls"])
+        self.assertIsNone(by_name["AtomicMalloc"]["alone"]["free"])
+
+    def test_table(self):
+        result = quarry("costs")
+        self.assertEqual(result.returncode, 0)
+        for case in ("alone:", "equal:", "mixed:"):
+            self.assertIn("\n" + case, result.stdout)
+        for name in names():
+            self.assertEqual(result.stdout.count(f"\n{name} "), 3, name)
+
+    def test_twice_the_same(self):
+        self.assertEqual(quarry("costs", "--json").stdout, quarry("costs", "--json").stdout)
+
+
+class Demo(unittest.TestCase):
+    def test_json(self):
+        result = quarry("demo", "--machine", "cpu", "--lanes", "5000", "--json")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        out = json.loads(result.stdout)
+        self.assertEqual(out["machine"], "cpu")
+        self.assertTrue(out["ok"])
+        self.assertEqual([a["name"] for a in out["allocators"]], names())
+        for a in out["allocators"]:
+            self.assertEqual(a["checked_blocks"], 5000, a)
+            self.assertGreater(a["mallocs_per_second"], 0)
+
+    def test_table_and_plain_lines_in_a_pipe(self):
+        result = quarry("demo", "--machine", "cpu", "--lanes", "1000", "--size", "64")
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertIn("1,000 lanes on the CPU executor", result.stdout)
+        self.assertIn("Next: quarry ", result.stdout)
+        self.assertEqual(len(result.stderr.splitlines()), len(names()))
+        self.assertNotIn("\r", result.stderr)
+
+    def test_lanes_that_fill_no_block(self):
+        for lanes in ("1", "33", "257"):
+            result = quarry("demo", "--machine", "cpu", "--lanes", lanes, "--size", "1-5000")
+            self.assertEqual(result.returncode, 0, result.stderr)
+
+
+class BadInput(unittest.TestCase):
+    def refuses(self, arguments, *words):
+        result = quarry(*arguments)
+        self.assertEqual(result.returncode, 2, arguments)
+        self.assertEqual(result.stdout, "")
+        self.assertEqual(len(result.stderr.splitlines()), 1, result.stderr)
+        self.assertTrue(result.stderr.startswith("quarry: "), result.stderr)
+        for word in words:
+            self.assertIn(word, result.stderr)
+
+    def test_commands(self):
+        self.refuses(["lst"], "no command 'lst'", "did you mean list?", "explore, costs")
+        self.refuses(["--frobnicate"], "--frobnicate")
+        self.refuses(["list", "extra"], "unexpected: extra", "quarry list --help")
+
+    def test_allocators(self):
+        self.refuses(["explore", "AtomicMaloc"], "did you mean AtomicMalloc?", *names())
+        self.refuses(["explore", "zzz"], "no allocator 'zzz'", *names())
+        self.refuses(["explore"], "ALLOCATOR is required")
+
+    def test_numbers(self):
+        for option in ("--lanes", "--blocks", "--operations", "--schedules", "--seed"):
+            self.refuses(["explore", "AWMalloc", option, "-1"], option, "negative")
+            self.refuses(["explore", "AWMalloc", option, "ten"], option, "not a whole number")
+            self.refuses(["explore", "AWMalloc", option, "9" * 30], option, "too large")
+        self.refuses(["explore", "AWMalloc", "--lanes", "0"], "the least is 1")
+        self.refuses(["explore", "AWMalloc", "--lanes"], "--lanes")
+        for text in ("0", "-1", "nan", "inf", "soon", ""):
+            self.refuses(["explore", "AWMalloc", "--seconds", text])
+
+    def test_sizes(self):
+        self.refuses(["list", "--pool", "1Q"], "--pool", "'1Q' is not a size", "1.5MiB")
+        self.refuses(["list", "--pool", "-1G"], "negative")
+        self.refuses(["list", "--pool", "16E"], "64 bits")
+        self.refuses(["demo", "--size", "0"], "at least one byte")
+        self.refuses(["demo", "--size", "64-16"], "smaller size comes first")
+        self.refuses(["demo", "--machine", "cpu", "--lanes", "1000000", "--size", "1G"], "pool")
+        self.refuses(["explore", "AWMalloc", "--pool", "1"], "64 B to 1 GiB")
+
+    def test_words(self):
+        self.refuses(["demo", "--machine", "gpu"], "'gpu' is not one of cpu, cuda")
+        self.refuses(["explore", "AWMalloc", "--strategy", "luck"], "one of random, pct, both")
+
+    def test_replay_tokens(self):
+        for token in ("junk", "2-s1-r1", "1-s", "1-szz", "1-l0", "1-l4096", "1-m9999999999"):
+            self.refuses(["explore", "AWMalloc", "--replay", token], "--replay")
+        self.refuses(["explore", "all", "--replay", "1-s1-r1"], "one allocator")
+
+
+if __name__ == "__main__":
+    PROGRAM = shlex.split(sys.argv.pop(1))
+    unittest.main(verbosity=2)

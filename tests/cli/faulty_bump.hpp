@@ -1,0 +1,85 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// A bump allocator with one defect of choice: what the commands' checks must catch.
+
+#include <quarry/core/allocator.hpp>
+#include <quarry/core/bits.hpp>
+#include <quarry/simt/atomic.hpp>
+
+#include <cstdint>
+#include <string>
+
+namespace quarry::tool {
+
+enum class defect : std::uint8_t {
+  none,
+  overlaps,     // a block begins 16 bytes before the last one ends
+  misaligns,    // blocks at odd multiples of 8
+  strays,       // blocks outside the pool
+  spoils,       // writes into the block before
+  refuses,      // every seventh request gets nothing
+  forgets,      // serves less after a reset
+  breaks,       // its metadata does not add up
+  counts_wrong  // says that blocks are live after everything was freed
+};
+
+template <defect Defect>
+class faulty_bump {
+ public:
+  static constexpr abilities can = {.frees_one = Defect == defect::counts_wrong};
+
+  faulty_bump() = default;
+  faulty_bump(memory_range pool, carve& metadata)
+      : pool_(pool.begin),
+        size_(pool.size),
+        next_(metadata.take<std::uint64_t>("next", 1)),
+        calls_(metadata.take<std::uint64_t>("calls", 1)),
+        elsewhere_(
+            metadata.take<std::byte>("elsewhere", Defect == defect::strays ? pool.size : 1)) {}
+
+  void initialise(std::uint64_t lane, std::uint64_t) const {
+    if (Defect != defect::forgets || lane != 0) return;
+    auto* mark = reinterpret_cast<std::uint64_t*>(pool_ + align_down(size_, 8) - 8);
+    if (*mark == used) *next_ = align_down(size_, 16) - 64;
+    *mark = used;
+  }
+
+  void* malloc(std::size_t n) const {
+    if (n == 0 || n > size_) return nullptr;
+    const std::uint64_t call = simt::atomic_ref<std::uint64_t>(*calls_).fetch_add(1, simt::relaxed);
+    if (Defect == defect::refuses && call % 7 == 6) return nullptr;
+    std::uint64_t taken = align_up(std::uint64_t{n}, 16);
+    if (Defect == defect::overlaps && taken > 16) taken -= 16;
+    const std::uint64_t first =
+        simt::atomic_ref<std::uint64_t>(*next_).fetch_add(taken, simt::relaxed);
+    if (first + align_up(std::uint64_t{n}, 16) + 16 > size_) return nullptr;
+    if (Defect == defect::misaligns) return pool_ + first + 8;
+    if (Defect == defect::strays) return elsewhere_ + first;
+    if (Defect == defect::spoils && first != 0) pool_[first - 1] ^= std::byte{0xff};
+    return pool_ + first;
+  }
+  void free(void*) const requires(Defect == defect::counts_wrong) {}
+
+  std::string check_invariants() const {
+    return Defect == defect::breaks ? "two and two are five" : "";
+  }
+  heap_statistics statistics() const {
+    heap_statistics s;
+    s.pool_bytes = size_;
+    if (Defect == defect::counts_wrong) s.live_blocks = *calls_;
+    return s;
+  }
+
+ private:
+  static constexpr std::uint64_t used = 0x7155'ed00'7155'ed00u;
+
+  std::byte* pool_;
+  std::uint64_t size_;
+  std::uint64_t* next_;
+  std::uint64_t* calls_;
+  std::byte* elsewhere_;
+};
+
+static_assert(allocator<faulty_bump<defect::none>>);
+
+}  // namespace quarry::tool
