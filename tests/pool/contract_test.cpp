@@ -100,7 +100,7 @@ class Contract : public ::testing::Test {
 
   /// Blocks of one size that one lane gets; freed again where that is possible.
   static std::uint64_t capacity(const heap_type& h, std::uint64_t size) {
-    simt::array<void*, here> blocks(pool_size / size + 1);
+    simt::array<void*, here> blocks(pool_size / std::max<std::uint64_t>(size, 16) + 1);
     simt::array<std::uint64_t, here> taken(1);
     launch<here>({1, 1}, fill_alone<ref>{h.ref(), size, blocks.data(), blocks.size(), taken.data()});
     const std::uint64_t n = taken.to_host()[0];
@@ -182,8 +182,20 @@ TYPED_TEST(Contract, ServesThePoolAgainAfterAllIsFreed) {
       launch<here>(TestFixture::grid_for(lanes),
                    free_of_another<typename TestFixture::ref>{h.ref(), requests.data(), lanes});
     }
-    EXPECT_GE(TestFixture::capacity(h, 1000), at_first);
+    // A search that starts elsewhere cuts the pool elsewhere: one block may not fit at the seam.
+    EXPECT_GE(TestFixture::capacity(h, 1000) + 1, at_first);
     EXPECT_EQ(h.check_invariants(), "");
+  }
+}
+
+TYPED_TEST(Contract, ServesEverySmallestBlockAgainAfterAllIsFreed) {
+  if constexpr (TestFixture::can.frees_one && TestFixture::can.owns_pool) {
+    const typename TestFixture::heap_type h(bytes(128u << 10));
+    const std::uint64_t at_first = TestFixture::capacity(h, 1);
+    simt::array<std::uint32_t, here> counts(2);
+    launch<here>({8, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(), counts.data() + 1});
+    EXPECT_EQ(TestFixture::capacity(h, 1), at_first);
+    EXPECT_EQ(TestFixture::capacity(h, 1), at_first);
   }
 }
 
@@ -265,17 +277,18 @@ TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
 
 TYPED_TEST(Contract, HandlesAHundredGibibytes) {
   if constexpr (TestFixture::can.owns_pool) {
-    constexpr std::uint64_t gib = std::uint64_t{1} << 30;
-    const typename TestFixture::heap_type h(bytes(100 * gib));
-    auto* low = static_cast<std::byte*>(h.malloc(60 * gib));
-    auto* high = static_cast<std::byte*>(h.malloc(39 * gib));
+    // Sanitizers keep several bytes of their own for every byte of metadata touched.
+    constexpr std::uint64_t one_per_cent = (std::uint64_t{1} << 30) / (QUARRY_ASAN || QUARRY_TSAN ? 10 : 1);
+    const typename TestFixture::heap_type h(bytes(100 * one_per_cent));
+    auto* low = static_cast<std::byte*>(h.malloc(60 * one_per_cent));
+    auto* high = static_cast<std::byte*>(h.malloc(39 * one_per_cent));
     ASSERT_NE(low, nullptr);
     ASSERT_NE(high, nullptr);
-    EXPECT_GE(high > low ? high - low : low - high, static_cast<std::ptrdiff_t>(39 * gib));
+    EXPECT_GE(high > low ? high - low : low - high, static_cast<std::ptrdiff_t>(39 * one_per_cent));
     simt::array<std::uint32_t, here> good(1);
-    launch<here>({1, 1}, touch_ends{low, 60 * gib, good.data()});
+    launch<here>({1, 1}, touch_ends{low, 60 * one_per_cent, good.data()});
     EXPECT_EQ(good.to_host()[0], 1u);
-    launch<here>({1, 1}, touch_ends{high, 39 * gib, good.data()});
+    launch<here>({1, 1}, touch_ends{high, 39 * one_per_cent, good.data()});
     EXPECT_EQ(good.to_host()[0], 1u);
     EXPECT_EQ(h.check_invariants(), "");
   }

@@ -4,6 +4,7 @@
 /// A new allocator gets a label and a place in `all_allocators`; everything else follows from that.
 
 #include <quarry/pool/bump.hpp>
+#include <quarry/pool/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
 #include <quarry/pool/wrap.hpp>
 
@@ -36,10 +37,24 @@ template <>
 inline constexpr allocator_label label_of<system_heap> = {"CudaMalloc", "quarry::system_heap",
                                                           "CUDA's device malloc; std::malloc on the CPU"};
 
+template <>
+inline constexpr allocator_label label_of<cmalloc> = {"CMalloc", "quarry::cmalloc",
+                                                      "a ring of chunks, searched from one offset"};
+template <>
+inline constexpr allocator_label label_of<cfmalloc> = {"CFMalloc", "quarry::cfmalloc",
+                                                       "the same, a header in one word"};
+template <>
+inline constexpr allocator_label label_of<cmmalloc> = {"CMMalloc", "quarry::cmmalloc",
+                                                       "a ring of chunks, an offset per multiprocessor"};
+template <>
+inline constexpr allocator_label label_of<cfmmalloc> = {"CFMMalloc", "quarry::cfmmalloc",
+                                                        "the same, a header in one word"};
+
 template <class... Allocators>
 struct allocator_list {};
 
-using all_allocators = allocator_list<bump, warp_bump, wrap, warp_wrap, system_heap>;
+using all_allocators =
+    allocator_list<bump, warp_bump, wrap, warp_wrap, system_heap, cmalloc, cfmalloc, cmmalloc, cfmmalloc>;
 
 /// An entry of the list.
 template <class Allocator>
