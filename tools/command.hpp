@@ -26,6 +26,7 @@ inline constexpr int bad_input = 2;
 /// What the chosen subcommand does; set while the command line is read.
 using action = std::function<int()>;
 
+void add_bench(CLI::App& app, action& chosen);
 void add_list(CLI::App& app, action& chosen);
 void add_explore(CLI::App& app, action& chosen);
 void add_demo(CLI::App& app, action& chosen);

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// quarry: the library from the command line. One file a subcommand; this one reads what was typed.
 
+#include "bench_child.hpp"
 #include "command.hpp"
 #include "demo.hpp"
 #include "parse.hpp"
@@ -28,6 +29,7 @@ constexpr const char* examples =
     "  quarry demo                        every allocator at work on this machine, checked\n"
     "  quarry list                        what there is and what each can do\n"
     "  quarry explore AtomicMalloc        schedules drawn at random, an oracle beside them\n"
+    "  quarry bench --quick               times under the workloads of the literature\n"
     "  quarry costs                       atomics and collectives a call, exact\n"
     "\n"
     "quarry COMMAND --help says more.\n"
@@ -70,6 +72,7 @@ int run(CLI::App& app, int argc, char** argv) {
   add_list(app, chosen);
   add_explore(app, chosen);
   add_costs(app, chosen);
+  add_bench(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
@@ -86,6 +89,7 @@ int run(CLI::App& app, int argc, char** argv) {
 
 int main(int argc, char** argv) {
   try {
+    if (argc == 3 && argv[1] == bench_child_command) return bench_child(argv[2]);
     CLI::App app(about, "quarry");
     return run(app, argc, argv);
   } catch (const input_error& e) {

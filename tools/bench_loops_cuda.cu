@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The benchmark on an NVIDIA GPU: kernels that both allocate and free.
+
+#include "bench_cuda.hpp"
+#include "bench_dispatch.hpp"
+#include "bench_loops.hpp"
+
+namespace quarry::tool {
+
+void run_bench_loops_cuda(const bench_request& request, const bench_emit& emit) {
+  run_named<loop_bench, cuda>(request, emit);
+}
+
+}  // namespace quarry::tool
