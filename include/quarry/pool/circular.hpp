@@ -27,8 +27,10 @@
 /// Invariants. A free place starts a true free chunk: only a chunk's owner puts, only take() takes. Chunks
 /// that owners hold and free chunks tile the pool at all times; the ring from granule 0 visits exactly them.
 /// Why stale offsets and headers do no harm: see circular_header.hpp.
-/// Bound: a walk goes forward, round the ring once, and then gives up: at most one visit per chunk or
-/// tombstone, and each absorbed chunk is one fewer in the ring.
+/// Bound: a walk goes forward to the end marker, twice more through the whole ring, and then gives up. Until the
+/// last time it passes by chunks that others are about to cut; then it waits for them, so that a request is
+/// refused only if each chunk, when the walk came by, was in use or too small. A chunk is busy for a bounded
+/// number of its owner's steps.
 /// Progress: a take that fails was overtaken by another's success.
 
 #include <quarry/core/allocator.hpp>
@@ -66,11 +68,10 @@ class circular {
   QUARRY_DEVICE void* malloc(std::size_t n) const {
     if (n - 1 >= std::uint64_t{granules_} << shift_) return nullptr;
     const auto size = static_cast<std::uint32_t>((n - 1) >> shift_) + 1;
-    const std::uint32_t start = offset().load(simt::relaxed);
-    std::uint32_t at = start;
-    for (bool again = false;;) {
+    std::uint32_t at = offset().load(simt::relaxed);
+    for (std::uint32_t laps = 0;;) {
       std::uint32_t next;
-      if (headers_.take(at, next)) {
+      if (headers_.take(at, next, laps == 2)) {
         next = absorb(next, at + size);
         if (at + size <= next) {
           offset().store(cut(at, size, next), simt::relaxed);
@@ -78,12 +79,8 @@ class circular {
         }
         headers_.put(at, next);
       }
-      if (next <= at) {  // the end marker
-        if (again) return nullptr;
-        again = true;
-      }
+      if (next <= at && ++laps == 3) return nullptr;  // the end marker
       at = next;
-      if (again && at >= start) return nullptr;
     }
   }
 
@@ -109,8 +106,7 @@ class circular {
  private:
   static constexpr std::uint64_t smallest_granule_shift = 5;
   static constexpr std::uint32_t stride = 32;          // offsets lie a cache line apart
-  static constexpr std::uint64_t most_levels = 20;     // of all heaps together: a million chunks
-  static constexpr std::uint64_t smallest_chunk = 4;   // granules, in the heaps
+  static constexpr std::uint32_t most_levels = 20;     // of all heaps together: a million chunks
 
   static std::uint32_t granule_shift(std::uint64_t bytes) {
     std::uint64_t shift = smallest_granule_shift;
@@ -131,7 +127,7 @@ class circular {
 
   /// Free chunks from `next` on become part of ours, while it ends before `wanted`. Returns its end.
   QUARRY_DEVICE std::uint32_t absorb(std::uint32_t next, std::uint32_t wanted) const {
-    for (std::uint32_t further; next < wanted && headers_.take(next, further); next = further) {
+    for (std::uint32_t further; next < wanted && headers_.swallow(next, further); next = further) {
     }
     return next;
   }
@@ -146,17 +142,24 @@ class circular {
     return next;
   }
 
-  /// The binary heap over `granules`: how many levels, and the size of the smallest chunks.
+  /// The binary heap over `granules`: how many levels, and the size of the smallest chunks, a power of two.
+  /// Many lanes that take chunks at once leave a rest in each, as cars parked at random leave a quarter of a
+  /// street empty; where chunks and requests are powers of two there is no rest.
   struct heap_shape {
     std::uint32_t levels;
     std::uint32_t smallest;
+    QUARRY_DEVICE std::uint64_t granules() const { return std::uint64_t{levels} * smallest << levels >> 1; }
   };
+  /// The one that covers the most.
   QUARRY_DEVICE heap_shape shape(std::uint32_t granules) const {
-    std::uint32_t levels = 0;
-    const std::uint32_t most = static_cast<std::uint32_t>(most_levels) - log2_ceil(last_offset_ + 1);
-    while (levels < most && (std::uint64_t{levels} + 1) * smallest_chunk << levels <= granules) ++levels;
-    if (levels == 0) return {0, 0};
-    return {levels, granules / (levels << (levels - 1))};
+    const std::uint32_t most = most_levels - log2_ceil(last_offset_ + 1);
+    heap_shape best{0, 1};
+    for (std::uint32_t smallest = granules < 2048 ? 4 : 32, i = 0; i < 3; smallest *= 2, ++i) {
+      heap_shape tried{1, smallest};
+      while (tried.levels < most && heap_shape{tried.levels + 1, smallest}.granules() <= granules) ++tried.levels;
+      if (tried.granules() <= granules && tried.granules() > best.granules()) best = tried;
+    }
+    return best;
   }
 
   std::byte* pool_;
@@ -196,7 +199,7 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(std::ui
       const std::uint32_t size = root >> level;
       const std::uint32_t at = front + level * root + (number - (std::uint32_t{1} << level)) * size;
       headers_.put(at, at + size);
-    } else if (const std::uint32_t at = front + heap.levels * (heap.smallest << heap.levels >> 1); at < end) {
+    } else if (const auto at = front + static_cast<std::uint32_t>(heap.granules()); at < end) {
       headers_.put(at, end);
     }
   }

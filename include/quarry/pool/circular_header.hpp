@@ -4,27 +4,28 @@
 ///
 /// Headers are kept outside the pool, one place per granule, so that nobody ever reads user data as a
 /// header (the published form does, after a merge). A chunk starts at granule `at` and ends where the
-/// next one starts. A place is in one of three states:
+/// next one starts. A place is in one of four states:
 ///
-///   free       a free chunk starts here; only its owner made it so, and only take() ends it
+///   free       a free chunk starts here; only its owner made it so, and only take() and swallow() end it
+///   busy       somebody has taken the chunk and is about to cut it: soon it is used, or free again
 ///   used       a chunk in use starts here; or a *tombstone*: the start of a chunk that was merged away.
 ///              Both say "go on at next", and next lies further on, at the start of a chunk or at
-///              another tombstone. A place that was a chunk's start once stays one of the two for ever.
+///              another tombstone. A place that was a chunk's start once is never unwritten again.
 ///   unwritten  0: no chunk ever started here
 ///
 /// Because tombstones lead on, a stale offset is harmless: a walk that starts at a merged-away chunk
 /// comes back to the list. The place after the last granule is the end marker, used for ever; its next
 /// is 0, which closes the circle.
 ///
-/// fused_header   CFMalloc: one word, next << 1 | used. take() is one compare-exchange on the whole word;
+/// fused_header   CFMalloc: one word, next << 2 | state. take() is one compare-exchange on the whole word;
 ///                the word describes the chunk fully, so finding the same word again (ABA) is finding the
 ///                same chunk again.
-/// split_header   CMalloc: a word for the flag and one for next. take() claims the flag and only then reads
-///                next, which nobody else changes any more. A free chunk gets its next first, then the flag.
+/// split_header   CMalloc: a word for the state and one for next. take() claims the state and only then reads
+///                next, which nobody else changes any more. A free chunk gets its next first, then the state.
 ///
-/// Ordering: put() releases and take() acquires, so that what the old owner wrote is past when the new one
-/// starts. Nothing else needs an order: a walker that reads an old word is sent on to a place that was a
-/// chunk's start then; if it reads the place's word from before it was ever written (0), the store is under
+/// Ordering: put() releases, take() and swallow() acquire, so that what the old owner wrote is past when the
+/// new one starts. Nothing else needs an order: a walker that reads an old word is sent on to a place that was
+/// a chunk's start then; if it reads the place's word from before it was ever written (0), the store is under
 /// way and it looks again.
 
 #include <quarry/core/carve.hpp>
@@ -35,49 +36,66 @@
 
 namespace quarry {
 
+/// What a place holds, 0 apart.
+enum class chunk_state : std::uint32_t { used = 1, free = 2, busy = 3 };
+
 class fused_header {
  public:
-  static constexpr std::uint64_t max_granules = (std::uint64_t{1} << 31) - 2;
+  static constexpr std::uint64_t max_granules = (std::uint64_t{1} << 30) - 2;
 
   fused_header() = default;
   fused_header(carve& metadata, std::uint64_t granules)
       : words_(metadata.take<std::uint32_t>("words", granules + 1)) {}
 
-  /// Makes the chunk at `at` ours if it is free. In any case `next` is where to go on.
-  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next) const {
-    std::uint32_t seen = written(words_[at]);
-    next = seen >> 1;
-    return (seen & 1) == 0 && word(at).compare_exchange(seen, seen | 1, simt::acquire);
+  /// Makes the chunk at `at` ours if it is free, to be cut: busy. In any case `next` is where to go on.
+  /// A patient caller waits for a busy chunk, and tries again when another was faster: else it would pass by
+  /// what that one leaves.
+  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next, bool patient) const {
+    return claim(at, next, chunk_state::busy, patient);
+  }
+  /// Makes the chunk at `at` part of ours if it is free: a tombstone.
+  QUARRY_DEVICE bool swallow(std::uint32_t at, std::uint32_t& next) const {
+    return claim(at, next, chunk_state::used, false);
   }
   /// Where a chunk of ours ends.
-  QUARRY_DEVICE std::uint32_t end_of(std::uint32_t at) const { return word(at).load(simt::relaxed) >> 1; }
-  /// A chunk of ours ends there from now on.
+  QUARRY_DEVICE std::uint32_t end_of(std::uint32_t at) const { return word(at).load(simt::relaxed) >> 2; }
+  /// A chunk of ours, in use up to there from now on.
   QUARRY_DEVICE void keep(std::uint32_t at, std::uint32_t next) const {
-    word(at).store(next << 1 | 1, simt::relaxed);
+    word(at).store(fuse(next, chunk_state::used), simt::relaxed);
   }
   /// A chunk of ours, free from now on.
   QUARRY_DEVICE void put(std::uint32_t at, std::uint32_t next) const {
-    word(at).store(next << 1, simt::release);
+    word(at).store(fuse(next, chunk_state::free), simt::release);
   }
-
   /// The end marker: used, and the ring goes on at the front.
   QUARRY_DEVICE void close(std::uint32_t at) const { keep(at, 0); }
 
   // Between kernels.
-  bool is_free(std::uint32_t at) const { return (words_[at] & 1) == 0; }
-  std::uint32_t next(std::uint32_t at) const { return words_[at] >> 1; }
+  bool is_free(std::uint32_t at) const { return words_[at] % 4 == static_cast<std::uint32_t>(chunk_state::free); }
+  std::uint32_t next(std::uint32_t at) const { return words_[at] >> 2; }
 
-  /// The word of a place that was a chunk's start once.
-  QUARRY_DEVICE static std::uint32_t written(std::uint32_t& word) {
-    std::uint32_t seen = simt::atomic_ref<std::uint32_t>(word).load(simt::relaxed);
-    while (seen == 0) {
+  /// The word of a place that was a chunk's start once; a patient caller does not take busy for an answer.
+  QUARRY_DEVICE static std::uint32_t written(std::uint32_t& word, bool patient) {
+    for (;;) {
+      const std::uint32_t seen = simt::atomic_ref<std::uint32_t>(word).load(simt::relaxed);
+      if (seen != 0 && !(patient && seen % 4 == static_cast<std::uint32_t>(chunk_state::busy))) return seen;
       simt::spin();
-      seen = simt::atomic_ref<std::uint32_t>(word).load(simt::relaxed);
     }
-    return seen;
   }
 
  private:
+  QUARRY_DEVICE static constexpr std::uint32_t fuse(std::uint32_t next, chunk_state state) {
+    return next << 2 | static_cast<std::uint32_t>(state);
+  }
+  QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as, bool patient) const {
+    do {
+      std::uint32_t seen = written(words_[at], patient);
+      next = seen >> 2;
+      if (seen % 4 != static_cast<std::uint32_t>(chunk_state::free)) return false;
+      if (word(at).compare_exchange(seen, fuse(next, as), simt::acquire)) return true;
+    } while (patient);
+    return false;
+  }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> word(std::uint32_t at) const {
     return simt::atomic_ref<std::uint32_t>(words_[at]);
   }
@@ -86,41 +104,52 @@ class fused_header {
 
 class split_header {
  public:
-  static constexpr std::uint64_t max_granules = (std::uint64_t{1} << 31) - 2;
+  static constexpr std::uint64_t max_granules = fused_header::max_granules;
 
   split_header() = default;
   split_header(carve& metadata, std::uint64_t granules)
       : headers_(metadata.take<header>("headers", granules + 1)) {}
 
-  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next) const {
-    std::uint32_t seen = fused_header::written(headers_[at].flag);
-    const bool ours = seen == free_flag && flag(at).compare_exchange(seen, used_flag, simt::acquire);
-    next = end_of(at);
-    return ours;
+  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next, bool patient) const {
+    return claim(at, next, chunk_state::busy, patient);
+  }
+  QUARRY_DEVICE bool swallow(std::uint32_t at, std::uint32_t& next) const {
+    return claim(at, next, chunk_state::used, false);
   }
   QUARRY_DEVICE std::uint32_t end_of(std::uint32_t at) const { return next_word(at).load(simt::relaxed); }
   QUARRY_DEVICE void keep(std::uint32_t at, std::uint32_t next) const {
     next_word(at).store(next, simt::relaxed);
+    state(at).store(static_cast<std::uint32_t>(chunk_state::used), simt::relaxed);
   }
   QUARRY_DEVICE void put(std::uint32_t at, std::uint32_t next) const {
     next_word(at).store(next, simt::relaxed);
-    flag(at).store(free_flag, simt::release);
+    state(at).store(static_cast<std::uint32_t>(chunk_state::free), simt::release);
   }
-  QUARRY_DEVICE void close(std::uint32_t at) const { flag(at).store(used_flag, simt::relaxed); }
+  QUARRY_DEVICE void close(std::uint32_t at) const { keep(at, 0); }
 
-  bool is_free(std::uint32_t at) const { return headers_[at].flag == free_flag; }
+  bool is_free(std::uint32_t at) const {
+    return headers_[at].state == static_cast<std::uint32_t>(chunk_state::free);
+  }
   std::uint32_t next(std::uint32_t at) const { return headers_[at].next; }
 
  private:
-  static constexpr std::uint32_t used_flag = 1;
-  static constexpr std::uint32_t free_flag = 2;
   struct header {
-    std::uint32_t flag;
+    std::uint32_t state;
     std::uint32_t next;
   };
 
-  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> flag(std::uint32_t at) const {
-    return simt::atomic_ref<std::uint32_t>(headers_[at].flag);
+  QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as, bool patient) const {
+    bool ours = false;
+    do {
+      std::uint32_t seen = fused_header::written(headers_[at].state, patient);
+      if (seen != static_cast<std::uint32_t>(chunk_state::free)) break;
+      ours = state(at).compare_exchange(seen, static_cast<std::uint32_t>(as), simt::acquire);
+    } while (patient && !ours);
+    next = end_of(at);
+    return ours;
+  }
+  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> state(std::uint32_t at) const {
+    return simt::atomic_ref<std::uint32_t>(headers_[at].state);
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> next_word(std::uint32_t at) const {
     return simt::atomic_ref<std::uint32_t>(headers_[at].next);
