@@ -1,0 +1,71 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// The headers that coalesce keeps in front of user memory, as in Fig. 3 of Huang et al. (2013).
+///
+///   area   | count | offset, tag | bytes of a lane … | offset, tag | bytes of the next lane … |
+///          0       8             16                   8 mod 16      0 mod 16
+///
+/// The area starts on a multiple of 16; its header and each compartment's take 8 bytes; a compartment
+/// is rounded up so that the next one starts at 8 modulo 16 again. So user blocks lie on multiples
+/// of 16, and that costs nothing beyond the paper's headers: 56 bytes take 64, 64 take 80, and
+/// requests of 56, 56, 40 and 120 bytes make an area of 312, as in the paper.
+///
+/// A block that was not coalesced is laid out as an area of one compartment, with another tag; its
+/// count is never used. In both cases the upstream's block starts `offset` bytes before the user's.
+///
+/// Accesses are relaxed atomics, so that the executor counts them. The count is shared by the owners
+/// of an area (coalesce.hpp says how). A compartment's header belongs to the owner of its block; what
+/// hands on the block from lane to lane hands on the header.
+
+#include <quarry/core/bits.hpp>
+#include <quarry/simt/atomic.hpp>
+#include <quarry/simt/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quarry {
+
+/// Whether a block shares an area with others.
+enum class block_tag : std::uint32_t { alone = 0x414c4f4e, compartment = 0x434f4d50 };
+
+struct compartment_header {
+  static constexpr std::uint32_t size = 8;
+
+  std::uint32_t offset;  // from the upstream's block to the user's
+  block_tag tag;
+
+  QUARRY_DEVICE static compartment_header of(void* block) {
+    const std::uint64_t word = simt::atomic_ref<std::uint64_t>(word_of(block)).load(simt::relaxed);
+    return {static_cast<std::uint32_t>(word), static_cast<block_tag>(word >> 32)};
+  }
+  QUARRY_DEVICE void put_before(void* block) const {
+    simt::atomic_ref<std::uint64_t>(word_of(block))
+        .store(std::uint64_t{static_cast<std::uint32_t>(tag)} << 32 | offset, simt::relaxed);
+  }
+
+ private:
+  QUARRY_DEVICE static std::uint64_t& word_of(void* block) {
+    return *(static_cast<std::uint64_t*>(block) - 1);
+  }
+};
+
+struct area_header {
+  static constexpr std::uint32_t size = 8;
+
+  /// Compartments of an area that are not freed yet.
+  QUARRY_DEVICE static simt::atomic_ref<std::uint32_t> count(void* area) {
+    return simt::atomic_ref<std::uint32_t>(*static_cast<std::uint32_t*>(area));
+  }
+};
+
+/// What an area spends on n bytes. Requires n < 2^32 - 24.
+QUARRY_DEVICE constexpr std::uint32_t compartment_size(std::uint32_t n) {
+  return align_up(n + compartment_header::size, 16);
+}
+
+static_assert(area_header::size + 2 * compartment_size(56) + compartment_size(40) +
+                  compartment_size(120) ==
+              312);
+
+}  // namespace quarry

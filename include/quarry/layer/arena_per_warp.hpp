@@ -1,0 +1,107 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// arena_per_warp: FDGMalloc behind the interface of every other allocator, so that it can be explored
+/// and compared: malloc(n) is alloc(n) in the arena of the calling warp.
+///
+///   open   | arena 0 | arena 1 | … |      a word each; a warp's number modulo the count chooses
+///
+/// An arena is opened by its first malloc and never ended: there is no free, the heap is reset as a
+/// whole. Kernels that know when they are done use warp_arena itself: one round trip a malloc, not
+/// three.
+///
+/// Warps share arenas where the pool has no room for one each: an arena may leave most of a superblock
+/// unused, so there is one for every eight superblocks of the pool. Sharing is sound, since nothing in
+/// an arena relies on its lanes being of one warp. What no arena can provide is asked of the upstream.
+///
+/// Ordering: an arena is published by a compare-exchange (release) and found by a load (acquire).
+/// Bound: that of warp_arena; a word of `open` is written once.
+
+#include <quarry/core/allocator.hpp>
+#include <quarry/layer/warp_arena.hpp>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace quarry {
+
+template <freeing_allocator Upstream, std::uint32_t Superblock = 32768, std::uint32_t Block = 16,
+          std::uint32_t Entries = 126>
+class arena_per_warp {
+  using arenas = warp_arena<Upstream, Superblock, Block, Entries>;
+  using warp = typename arenas::warp;
+  static_assert(Upstream::can.frees_all, "only a reset of the heap ends these arenas");
+
+ public:
+  static constexpr abilities can = [] {
+    abilities c = Upstream::can;
+    c.frees_one = c.reuses = false;
+    return c;
+  }();
+
+  arena_per_warp() = default;
+  arena_per_warp(memory_range pool, carve& metadata)
+      : arenas_(pool, metadata),
+        count_(arena_count(pool.size)),
+        open_(metadata.take<std::uint64_t>("open", count_)) {}
+
+  template <class Machine>
+  static void reserve(std::uint64_t size)
+    requires requires { arenas::template reserve<Machine>(size); }
+  {
+    arenas::template reserve<Machine>(size);
+  }
+
+  QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
+    arenas_.initialise(lane, lanes);
+  }
+
+  QUARRY_DEVICE void* malloc(std::size_t n) const {
+    const std::uint32_t number =
+        simt::block_id() * ((simt::block_size() + 31) / 32) + simt::warp_id();
+    std::uint64_t& place = open_[number % count_];
+    std::uint64_t arena = simt::atomic_ref<std::uint64_t>(place).load(simt::acquire);
+    if (arena == 0) arena = open(arenas_, place);
+    void* const block = arenas_.resume(reinterpret_cast<void*>(arena)).alloc(n);
+    return block != nullptr ? block : arenas_.malloc(n);
+  }
+
+  std::string check_invariants() const { return arenas_.check_invariants(); }
+
+  /// How much of the superblocks is handed out is written in them only.
+  heap_statistics statistics() const {
+    heap_statistics s = arenas_.statistics();
+    s.live_blocks.reset();
+    return s;
+  }
+
+ private:
+  static std::uint32_t arena_count(std::uint64_t pool) {
+    return static_cast<std::uint32_t>(
+        std::clamp<std::uint64_t>(pool / (8 * std::max<std::uint64_t>(Superblock, 1024)), 1, 4096));
+  }
+
+  /// The arena of this place, made if it is not there; 0: no memory.
+  QUARRY_DEVICE static std::uint64_t open(const arenas& from, std::uint64_t& place) {
+    warp mine = from.start();
+    if (!mine) return 0;
+    warp kept = mine;
+    const auto fresh = reinterpret_cast<std::uint64_t>(kept.keep());
+    const simt::lane_mask group = simt::match_any(simt::coalesced(), fresh);
+    std::uint64_t found = 0;
+    bool first = false;
+    if (simt::lane_id() == simt::highest_bit(group))
+      first = simt::atomic_ref<std::uint64_t>(place).compare_exchange(found, fresh, simt::acq_rel);
+    simt::sync_warp(group);
+    if (simt::any(group, first)) return fresh;
+    mine.end();
+    return simt::shuffle(group, found, simt::highest_bit(group));
+  }
+
+  arenas arenas_;
+  std::uint32_t count_;
+  std::uint64_t* open_;
+};
+
+}  // namespace quarry

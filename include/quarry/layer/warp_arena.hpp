@@ -1,0 +1,306 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// warp_arena: a heap for each warp, freed as a whole. FDGMalloc (Widmer et al. 2013), over any
+/// allocator that frees, and without the assumption that the lanes of a warp run in step.
+///
+///   quarry::heap<quarry::warp_arena<quarry::cfmalloc>> heap(1_GiB);
+///
+///   __global__ void kernel(quarry::heap_ref<quarry::warp_arena<quarry::cfmalloc>> heap) {
+///     auto warp = heap.allocator().start();      // the lanes that want memory
+///     while (…) {
+///       void* p = warp.alloc(n);
+///       …
+///       warp.tidy_up();                          // what was got so far is freed; go on
+///     }
+///     warp.end();                                // everything is freed
+///   }
+///
+/// start: the lanes that are there vote for a worker, the highest one; it takes a superblock of 32 KiB
+/// from the upstream, with the warp's header in it (warp_header.hpp). alloc: a scan gives each lane
+/// its place, the worker adds the sum to the superblock's counter: one atomic for all of them, one
+/// round trip. Lanes that no longer fit get a new superblock together; a sum that exceeds a
+/// superblock is a block of the upstream and noted in the same list. Superblock = 0 is the paper's
+/// variant without superblocks: every sum is a block of the upstream.
+///
+/// Three ways to part, for every lane that started, each at its own time:
+///   tidy_up  ends a round. What the lanes got in it is freed once all of them have said so. A lane
+///            that is ahead of others gets memory of the next round, which has blocks of its own.
+///            When all come together, the first superblock is simply used again.
+///   end      leaves for good. The last one's end frees everything.
+///   keep     stays a member beyond the kernel. It returns a pointer, with which a lane of a later
+///            kernel goes on and ends: `auto warp = heap.allocator().resume(pointer)`.
+/// The paper has TotalCount, and tidyUp sets ActiveCount back to it. Here the next round is made for
+/// the lanes that have not left for good; one count is enough.
+///
+/// Misuse has an answer. alloc without start or after end gives nullptr, as it does when start found
+/// no memory; tidy_up and end do nothing then. A lane that never ends keeps its arena open, and
+/// `arenas_open` counts those between kernels. Lanes that call start at different places or times
+/// have different arenas.
+///
+/// The heap's own malloc and free are the upstream's: single blocks beside the arenas.
+///
+/// Progress: a lane waits for nobody but its group's worker. alloc asks the upstream at most twice,
+/// for the group and for itself; loops repeat only when another lane brought a list or went ahead.
+/// Ordering: relaxed inside a superblock, which was published before; sync_warp hands it on from the
+/// worker to the group.
+
+#include <quarry/core/allocator.hpp>
+#include <quarry/core/bits.hpp>
+#include <quarry/layer/warp_header.hpp>
+#include <quarry/simt/atomic.hpp>
+#include <quarry/simt/reduce.hpp>
+
+#include <cstddef>
+#include <cstdint>
+#include <string>
+
+namespace quarry {
+
+template <freeing_allocator Upstream, std::uint32_t Superblock = 32768, std::uint32_t Block = 16,
+          std::uint32_t Entries = 126>
+class warp_arena {
+  /// What headers lead back to; in the metadata.
+  struct home {
+    Upstream upstream;
+    std::uint64_t opened;
+    std::uint64_t closed;
+  };
+  using header = warp_header<home, Superblock, Entries>;
+  static constexpr std::uint32_t most_together = 1u << 26;  // 32 of them add up in 32 bits
+  static_assert(is_power_of_two(Block) && Block >= block_alignment && sizeof(header) % Block == 0);
+  static_assert(Superblock == 0 || Superblock >= sizeof(header) + Block);
+  static_assert(Superblock <= most_together && Superblock % Block == 0);
+
+ public:
+  static constexpr abilities can = Upstream::can;
+
+  class warp;
+
+  warp_arena() = default;
+  warp_arena(memory_range pool, carve& metadata)
+      : upstream_(pool, metadata), home_(metadata.take<home>("arenas", 1)) {}
+
+  template <class Machine>
+  static void reserve(std::uint64_t size)
+    requires requires { Upstream::template reserve<Machine>(size); }
+  {
+    Upstream::template reserve<Machine>(size);
+  }
+
+  QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
+    upstream_.initialise(lane, lanes);
+    if (lane == 0) home_->upstream = upstream_;
+  }
+
+  /// An arena for the lanes that call this together.
+  QUARRY_DEVICE warp start() const {
+    header* const h = open(home_);
+    return warp(h, reinterpret_cast<std::byte*>(h));
+  }
+  /// Goes on with what keep() returned.
+  QUARRY_DEVICE warp resume(void* kept) const { return warp(static_cast<header*>(kept)); }
+
+  // Blocks that are no arena's.
+  QUARRY_DEVICE void* malloc(std::size_t n) const { return upstream_.malloc(n); }
+  QUARRY_DEVICE void free(void* p) const { upstream_.free(p); }
+
+  std::string check_invariants() const {
+    if (home_->closed > home_->opened)
+      return std::to_string(home_->closed) + " arenas were closed, but only " +
+             std::to_string(home_->opened) + " opened";
+    return upstream_.check_invariants();
+  }
+
+  /// The first class stands for the arenas: as many as its live_blocks are open.
+  heap_statistics statistics() const {
+    heap_statistics s = upstream_.statistics();
+    s.classes.insert(s.classes.begin(), {Superblock, home_->opened - home_->closed, 0});
+    return s;
+  }
+
+ private:
+  // Off the fast path; plain values only, so that nothing is put on the stack.
+  QUARRY_DEVICE QUARRY_NOINLINE static header* open(home* at);
+  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* take_alone(header* h, std::uint64_t n);
+  QUARRY_DEVICE QUARRY_NOINLINE static header* next_round(header* h);
+  QUARRY_DEVICE QUARRY_NOINLINE static void leave(header* h);
+  QUARRY_DEVICE static std::uint64_t go_ahead(header* h, std::uint64_t seen, std::uint32_t lanes);
+
+  Upstream upstream_;
+  home* home_;
+};
+
+/// Arenas that some lane has not ended: `arenas_open(heap.statistics())`.
+inline std::uint64_t arenas_open(const heap_statistics& s) { return s.classes.at(0).live_blocks; }
+
+/// What a lane holds of its arena: two pointers. A copy is the same membership.
+template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
+class warp_arena<U, Superblock, Block, Entries>::warp {
+ public:
+  QUARRY_DEVICE warp() : warp(nullptr, nullptr) {}  // no arena
+
+  /// n bytes, aligned to Block; nullptr for n = 0, when nothing fits, and without an arena.
+  QUARRY_DEVICE void* alloc(std::size_t n) {
+    if (header_ == nullptr) return nullptr;
+    const bool wide = n > most_together;
+    const auto key = reinterpret_cast<std::uint64_t>(header_) | std::uint64_t{wide};
+    const simt::lane_mask group = simt::match_any(simt::coalesced(), key);
+    std::byte* block = nullptr;
+    if (!wide) {
+      const auto size = align_up(static_cast<std::uint32_t>(n), Block);
+      const auto sum = simt::scan_add(group, size);
+      const unsigned worker = simt::highest_bit(group);
+      std::uint32_t left = 0;
+      if (simt::lane_id() == worker) block = add(sum.total, left);
+      simt::sync_warp(group);
+      block = simt::shuffle(group, block, worker) + sum.before;
+      left = simt::shuffle(group, left, worker);
+      const bool served = sum.before + size <= left;
+      const simt::lane_mask rest = simt::ballot(group, !served);
+      if (served) return n == 0 ? nullptr : block;
+      // Places grow with the lanes: these are the highest ones, and the worker is among them.
+      const std::uint32_t first = simt::shuffle(rest, sum.before, simt::lowest_bit(rest));
+      if (simt::lane_id() == worker) block = header::provide(header_, sum.total - first);
+      simt::sync_warp(rest);
+      block = simt::shuffle(rest, block, worker);
+      if (block != nullptr) block += sum.before - first;
+    }
+    if (block == nullptr) block = take_alone(header_, n);
+    superblock_ = header_->current();
+    return n == 0 ? nullptr : block;
+  }
+
+  /// What this lane got is freed when all lanes of the arena have said so.
+  QUARRY_DEVICE void tidy_up() {
+    if (header_ != nullptr) *this = warp(next_round(header_));
+  }
+  /// The lane is done with the arena.
+  QUARRY_DEVICE void end() {
+    leave(header_);
+    *this = warp();
+  }
+  /// The lane is done in this kernel; see resume.
+  QUARRY_DEVICE void* keep() {
+    void* const kept = header_;
+    *this = warp();
+    return kept;
+  }
+  QUARRY_DEVICE explicit operator bool() const { return header_ != nullptr; }
+
+ private:
+  friend class warp_arena;
+  QUARRY_DEVICE explicit warp(header* h) : warp(h, h == nullptr ? nullptr : h->current()) {}
+  QUARRY_DEVICE warp(header* h, std::byte* superblock) : header_(h), superblock_(superblock) {}
+
+  /// Takes `size` bytes of the superblock. Returns where; `left` is what there was from there on.
+  QUARRY_DEVICE std::byte* add(std::uint32_t size, std::uint32_t& left) const {
+    if constexpr (Superblock != 0) {
+      if (size <= header::room) {
+        const std::uint64_t used = header::counter(superblock_).fetch_add(size, simt::relaxed);
+        left = used < Superblock ? Superblock - static_cast<std::uint32_t>(used) : 0;
+        return superblock_ + used;
+      }
+    }
+    return nullptr;
+  }
+
+  header* header_;
+  std::byte* superblock_;  // where this lane would try first: full, perhaps, but never freed
+};
+
+// ---- slow paths ----------------------------------------------------------------------------------
+
+template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
+QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(home* at) -> header* {
+  const simt::lane_mask group = simt::coalesced();
+  header* h = nullptr;
+  if (simt::lane_id() == simt::highest_bit(group)) {
+    h = header::make(*at, simt::popc(group));
+    if (h != nullptr) simt::atomic_ref<std::uint64_t>(at->opened).add(1, simt::relaxed);
+  }
+  simt::sync_warp(group);
+  return simt::shuffle(group, h, simt::highest_bit(group));
+}
+
+template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
+QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_alone(header* h,
+                                                                               std::uint64_t n) {
+  return n == 0 ? nullptr : h->take(n);
+}
+
+/// Lanes go from this round to the next.
+template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
+QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::next_round(header* h) -> header* {
+  const simt::lane_mask group = simt::match_any(simt::coalesced(), h);
+  const std::uint32_t lanes = simt::popc(group);
+  const unsigned worker = simt::highest_bit(group);
+  simt::sync_warp(group);
+  std::uint64_t seen = 0;
+  if (simt::lane_id() == worker) {
+    seen = h->state().load(simt::acquire);
+    if (seen != lanes) seen = go_ahead(h, seen, lanes);
+  }
+  simt::sync_warp(group);
+  seen = simt::shuffle(group, seen, worker);
+  if (seen == 0) return h;                // no memory for a round: this one goes on
+  const bool all_here = seen == lanes;    // and nobody is ahead
+  if (round_state::lanes(seen) == lanes)  // nobody else is left
+    h->free_blocks(group);
+  if (simt::lane_id() == worker) {
+    if (all_here)
+      h->start_again();
+    else if (round_state::lanes(seen) == lanes)
+      h->home().upstream.free(h);
+  }
+  simt::sync_warp(group);
+  return all_here ? h : reinterpret_cast<header*>(round_state::next(seen));
+}
+
+/// So many lanes leave for the next round, which is made if it is not there. Returns the state of
+/// this one before, with the next in it; 0 where that could not be made.
+template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
+QUARRY_DEVICE std::uint64_t warp_arena<U, Superblock, Block, Entries>::go_ahead(
+    header* h, std::uint64_t seen, std::uint32_t lanes) {
+  header* fresh = nullptr;
+  while (round_state::next(seen) == 0) {
+    const std::uint32_t here = round_state::lanes(seen);
+    if (fresh == nullptr) fresh = header::make(h->home(), here);
+    if (fresh == nullptr) return 0;
+    fresh->state().store(round_state::pack(nullptr, here), simt::relaxed);
+    const std::uint64_t without_us = round_state::pack(fresh, here - lanes);
+    if (h->state().compare_exchange(seen, without_us, simt::acq_rel))
+      return round_state::pack(fresh, here);
+  }
+  if (fresh != nullptr) h->home().upstream.free(fresh);  // somebody was faster
+  return h->state().fetch_sub(lanes, simt::acq_rel);
+}
+
+/// Lanes leave this round, and those after it, for good.
+template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
+QUARRY_DEVICE void warp_arena<U, Superblock, Block, Entries>::leave(header* h) {
+  while (h != nullptr) {
+    const simt::lane_mask group = simt::match_any(simt::coalesced(), h);
+    const unsigned worker = simt::highest_bit(group);
+    simt::sync_warp(group);
+    std::uint64_t seen = 0;
+    if (simt::lane_id() == worker)
+      seen = h->state().fetch_sub(simt::popc(group), simt::acq_rel);
+    simt::sync_warp(group);
+    seen = simt::shuffle(group, seen, worker);
+    if (round_state::lanes(seen) != simt::popc(group)) {
+      h = reinterpret_cast<header*>(round_state::next(seen));
+      continue;
+    }
+    h->free_blocks(group);
+    const std::uint64_t next = round_state::next(h->state().load(simt::relaxed));
+    simt::sync_warp(group);
+    if (simt::lane_id() == simt::highest_bit(group)) {
+      home& at = h->home();
+      if (next == 0) simt::atomic_ref<std::uint64_t>(at.closed).add(1, simt::relaxed);
+      at.upstream.free(h);
+    }
+    h = reinterpret_cast<header*>(next);
+  }
+}
+
+}  // namespace quarry

@@ -1,0 +1,172 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "layer/kernels.hpp"
+#include "layer/watched.hpp"
+
+#include <quarry/layer/buffer.hpp>
+#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/xmalloc.hpp>
+#include <quarry/pool/circular.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace {
+
+using namespace quarry;
+using namespace quarry::testing;
+
+static_assert(freeing_allocator<buffer<cfmalloc>> && freeing_allocator<coalesce<buffer<cfmalloc>>>);
+static_assert(buffer<cfmalloc>::most_withheld < 64u << 20);
+static_assert(buffer<cfmalloc>::fifo::capacity == 16);
+
+using one_fifo = heap<buffer<watched<cfmalloc>, 1>, here>;
+
+TEST(Buffer, ServesAFreedBlockAgainWithoutTheUpstream) {
+  const one_fifo h(bytes(1u << 20));
+  void* const p = h.malloc(100);
+  h.free(p);
+  EXPECT_EQ(h.malloc(110), p) << "of the same class";
+  EXPECT_EQ(calls_of(h.statistics()).mallocs, 1u);
+  EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
+  EXPECT_NE(h.malloc(100), p);
+}
+
+TEST(Buffer, KeepsClassesApart) {
+  const one_fifo h(bytes(1u << 20));
+  void* const p = h.malloc(100);
+  h.free(p);
+  EXPECT_NE(h.malloc(1000), p);
+  EXPECT_NE(h.malloc(40), p);
+  EXPECT_EQ(h.malloc(100), p);
+}
+
+TEST(Buffer, PassesLargeRequestsThrough) {
+  const one_fifo h(bytes(1u << 20));
+  void* const p = h.malloc(41'000);
+  ASSERT_NE(p, nullptr);
+  EXPECT_EQ(calls_of(h.statistics()).last_size, 41'016u);
+  h.free(p);
+  EXPECT_EQ(calls_of(h.statistics()).frees, 1u);
+}
+
+TEST(Buffer, GivesBackWhatDoesNotFitIntoItsFifo) {
+  const heap<buffer<watched<cfmalloc>, 1, 512, 2>, here> h(bytes(1u << 20));
+  std::vector<void*> blocks;
+  for (int i = 0; i < 3; ++i) blocks.push_back(h.malloc(64));
+  for (void* p : blocks) h.free(p);
+  EXPECT_EQ(calls_of(h.statistics()).frees, 1u);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+TEST(Buffer, CountsWhatItKeepsAsFree) {
+  const one_fifo h(bytes(1u << 20));
+  void* const p = h.malloc(64);
+  void* const q = h.malloc(64);
+  EXPECT_EQ(h.statistics().live_blocks, 2u);
+  h.free(p);
+  EXPECT_EQ(h.statistics().live_blocks, 1u);
+  h.free(q);
+  EXPECT_EQ(h.statistics().live_blocks, 0u);
+  EXPECT_EQ(h.statistics().live_bytes, 0u);
+  EXPECT_EQ(h.statistics().free_bytes, h.statistics().pool_bytes);
+}
+
+TEST(Buffer, WithholdsNothingWhenMemoryIsNeeded) {
+  const heap<buffer<cfmalloc>, here> h(bytes(64u << 10));
+  const auto small = malloc_together(h, std::vector<std::uint64_t>(256, 100));
+  void* const large = h.malloc(60'000);
+  EXPECT_EQ(large, nullptr) << "the blocks are in use";
+  free_together(h, small, 0, 256);
+  void* const again = h.malloc(60'000);
+  EXPECT_NE(again, nullptr) << "all blocks are buffered, none is in use";
+  h.free(again);
+  EXPECT_NE(h.malloc(64'000), nullptr);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+TEST(Buffer, TakesFromAnotherFifoOfTheClassBeforeItRefuses) {
+  const heap<buffer<cfmalloc, 64>, here> h(bytes(64u << 10));
+  std::vector<void*> blocks;
+  while (void* const p = h.malloc(1000)) blocks.push_back(p);
+  ASSERT_GT(blocks.size(), 50u);
+  h.free(blocks.back());
+  EXPECT_EQ(h.malloc(1000), blocks.back()) << "whichever FIFO it lies in";
+}
+
+TEST(Buffer, GivesEverythingBackWhenDrained) {
+  const heap<buffer<watched<cfmalloc>>, here> h(bytes(1u << 20));
+  auto got = malloc_together(h, {10, 100, 1000, 10'000, 30'000, 33, 33, 33});
+  free_together(h, got, 0, got.size());
+  launch<here>({1, 1}, drain<decltype(h)::ref_type>{h.ref()});
+  const call_counts calls = calls_of(h.statistics());
+  EXPECT_EQ(calls.frees, calls.mallocs);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+TEST(Buffer, DrainsThroughCoalesce) {
+  const heap<coalesce<buffer<watched<cfmalloc>>>, here> h(bytes(1u << 20));
+  auto got = malloc_together(h, std::vector<std::uint64_t>(32, 64));
+  free_together(h, got, 0, got.size());
+  EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
+  launch<here>({1, 1}, drain<decltype(h)::ref_type>{h.ref()});
+  EXPECT_EQ(calls_of(h.statistics()).frees, calls_of(h.statistics()).mallocs);
+}
+
+TEST(Buffer, EmptiesNoFifoForARequestThatCanNotBeServed) {
+  const one_fifo h(bytes(1u << 20));
+  void* const p = h.malloc(64);
+  h.free(p);
+  EXPECT_EQ(h.malloc(~std::size_t{0}), nullptr);
+  EXPECT_EQ(h.malloc(2u << 20), nullptr);
+  EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
+}
+
+/// Hands out the two ends of its pool in turn, once each.
+class both_ends {
+ public:
+  static constexpr abilities can = {.frees_one = true};
+  both_ends() = default;
+  both_ends(memory_range pool, carve& metadata)
+      : pool_(pool.begin), size_(pool.size), calls_(metadata.take<std::uint64_t>("calls", 2)) {}
+  QUARRY_DEVICE void initialise(std::uint64_t, std::uint64_t) const {}
+  QUARRY_DEVICE void* malloc(std::size_t) const {
+    return calls_[0]++ == 0 ? pool_ : pool_ + size_ - 4096;
+  }
+  QUARRY_DEVICE void free(void*) const { ++calls_[1]; }
+  std::string check_invariants() const { return {}; }
+  heap_statistics statistics() const {
+    heap_statistics s;
+    s.live_blocks = calls_[0] - calls_[1];
+    return s;
+  }
+
+ private:
+  std::byte* pool_;
+  std::uint64_t size_;
+  std::uint64_t* calls_;
+};
+
+TEST(Buffer, LetsBlocksOutsideItsWindowPass) {
+  const heap<buffer<both_ends, 1>, cpu> h(bytes(std::uint64_t{80} << 30));
+  void* const low = h.malloc(64);
+  void* const high = h.malloc(64);
+  h.free(high);
+  h.free(low);
+  EXPECT_EQ(h.malloc(64), low) << "buffered";
+  EXPECT_EQ(h.statistics().live_blocks, 1u) << "the other one was given back";
+}
+
+TEST(Buffer, FindsItsWindowWhereverTheSystemsHeapIs) {
+  const heap<buffer<system_heap, 1>, cpu> h(bytes(1u << 20));
+  void* const p = h.malloc(64);
+  h.free(p);
+  EXPECT_EQ(h.malloc(64), p);
+  h.free(p);
+  EXPECT_EQ(h.check_invariants(), "");
+  h.ref().allocator().drain();
+  EXPECT_EQ(h.statistics().live_blocks, 0u);
+}
+
+}  // namespace

@@ -1,0 +1,81 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The layers under explored schedules. Small FIFOs, superblocks and lists, so that a few operations
+/// fill them.
+#include "check/effort.hpp"
+#include "layer/arena_trial.hpp"
+#include "layer/drains_when_idle.hpp"
+#include "layer/word_pool.hpp"
+
+#include <quarry/layer/arena_per_warp.hpp>
+#include <quarry/layer/buffer.hpp>
+#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/xmalloc.hpp>
+#include <quarry/pool/bump.hpp>
+#include <quarry/pool/circular.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace {
+
+using namespace quarry;
+using namespace quarry::testing;
+
+using word_32 = word_pool<32>;
+using word_64 = word_pool<64>;
+
+/// 3, 8 and 32 lanes.
+template <allocator A>
+void explore(std::uint64_t pool, std::uint64_t refill_one_in = 4) {
+  for (const std::uint32_t lanes : {3u, 8u, 32u})
+    expect_survival<A>({.bounds = {.lanes = lanes},
+                        .pool_bytes = pool,
+                        .schedules = scaled(lanes == 32 ? 1500 : 6000),
+                        .step_limit = 400'000,
+                        .refill_one_in = refill_one_in});
+}
+
+TEST(ExploreLayers, CoalesceOverCircular) { explore<coalesce<cfmalloc>>(2048); }
+TEST(ExploreLayers, CoalesceSmallRequestsOnly) { explore<coalesce<cfmalloc, 64>>(2048); }
+TEST(ExploreLayers, CoalesceOverWordPool) { explore<coalesce<word_32>>(2048); }
+TEST(ExploreLayers, CoalesceOverBump) { explore<coalesce<bump>>(2048); }
+TEST(ExploreLayers, CoalesceOverWarpBump) { explore<coalesce<warp_bump>>(2048); }
+TEST(ExploreLayers, BufferOverCircular) { explore<buffer<cfmalloc, 2, 512>>(2048); }
+TEST(ExploreLayers, BufferOverWordPool) { explore<buffer<word_32, 2, 512>>(2048); }
+TEST(ExploreLayers, BufferWithFullFifos) { explore<buffer<word_32, 1, 512, 2>>(2048); }
+TEST(ExploreLayers, BufferOverTheSystemsHeap) {
+  explore<drains_when_idle<buffer<system_heap, 2, 512>>>(4096);
+}
+TEST(ExploreLayers, BothOverWordPool) { explore<coalesce<buffer<word_64, 2, 512>>>(4096); }
+TEST(ExploreLayers, BothWithFullFifos) { explore<coalesce<buffer<word_64, 2, 256, 2>>>(4096); }
+// Gaps that no smallest block fills are circular's own: no count of blocks.
+TEST(ExploreLayers, BothOverCircular) { explore<coalesce<buffer<cfmalloc, 2, 512>>>(2048, 0); }
+TEST(ExploreLayers, Xmalloc) { explore<drains_when_idle<xmalloc>>(4096); }
+TEST(ExploreLayers, ArenaPerWarp) { explore<arena_per_warp<cfmalloc, 256, 16, 2>>(2048); }
+TEST(ExploreLayers, ArenaPerWarpWithoutSuperblocks) {
+  explore<arena_per_warp<cfmalloc, 0, 16, 2>>(2048);
+}
+
+template <class Arena>
+void explore_arena(std::uint64_t pool) {
+  for (const std::uint32_t lanes : {2u, 5u, 16u}) {
+    arena_trial<Arena> trial({.lanes = lanes, .pool_bytes = pool});
+    const std::uint64_t trials = scaled(lanes == 16 ? 1500 : 6000);
+    for (std::uint64_t seed = 1; seed <= trials; ++seed)
+      ASSERT_EQ(trial.run(seed), "") << "seed " << seed << ", " << lanes << " lanes";
+    EXPECT_GT(trial.served, trials);
+  }
+}
+
+TEST(ExploreArena, OverCircular) { explore_arena<warp_arena<cfmalloc, 256, 16, 2>>(2048); }
+TEST(ExploreArena, OverWordPool) { explore_arena<warp_arena<word_32, 256, 16, 2>>(2048); }
+TEST(ExploreArena, InAPoolWithoutRoom) { explore_arena<warp_arena<cfmalloc, 256, 16, 2>>(1024); }
+TEST(ExploreArena, WithoutSuperblocks) { explore_arena<warp_arena<cfmalloc, 0, 16, 2>>(2048); }
+TEST(ExploreArena, WithLargeBlocks) { explore_arena<warp_arena<cfmalloc, 320, 64, 8>>(4096); }
+TEST(ExploreArena, OverBuffer) {
+  explore_arena<warp_arena<buffer<cfmalloc, 2, 512>, 256, 16, 2>>(4096);
+}
+
+}  // namespace
