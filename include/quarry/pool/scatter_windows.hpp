@@ -1,0 +1,198 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// scatter_windows: where scatter looks for a page. Each capacity has a window of pages, and a hash chooses in it.
+///
+///   pool   | ……… [ window of 85 ] … [ window of 4 …… ] …… [ 85 ] …… |  never used ……………… |
+///                                                                  open
+///
+/// A window is one page at first and moves on when it is full, so that lone requests fill pages instead
+/// of opening one each. It grows by one page for each request that lost its page to others: as wide as there
+/// are lanes in each other's way, up to 1/64 of the pool for a capacity. In large pools there are eight sets
+/// of windows, and a multiprocessor uses one of them.
+///
+/// Where to look, one after the other, for lanes of a warp that want the same capacity:
+///   first_place  a hashed page of the window, side by side
+///   near_place   crowded: another one, in a wider window. Else whole blocks of the window, if the group was
+///                so small that it had seen only some pages
+///   far_place    another place in the part of the pool that is open, if at least every second page has room there;
+///                else pages never used behind it. The window moves there
+///   any_place    all blocks, each lane at another: 32 full pages with one load
+/// What they return is a proposal: the pages are looked at again. Windows and `open` are hints, changed
+/// without order; only any_place ends a search, and it sees every page.
+
+#include <quarry/core/bits.hpp>
+#include <quarry/pool/scatter_pages.hpp>
+#include <quarry/simt/atomic.hpp>
+#include <quarry/simt/collective.hpp>
+#include <quarry/simt/ids.hpp>
+#include <quarry/simt/random.hpp>
+
+#include <cstdint>
+
+namespace quarry {
+
+/// Lanes of a warp that want the same capacity, as far as they are here.
+struct scatter_group {
+  simt::lane_mask
+      all;  // whoever is here: all meet, so that groups wait for memory at the same time
+  simt::lane_mask mine;  // those with my capacity
+  std::uint32_t rank;    // mine among them
+
+  QUARRY_DEVICE scatter_group(simt::lane_mask here, std::uint32_t capacity)
+      : all(here),
+        mine(simt::match_any(all, capacity)),
+        rank(simt::popc(mine & simt::lanes_below())) {}
+
+  QUARRY_DEVICE std::uint32_t size() const { return simt::popc(mine); }
+  /// Those of my group for whom it holds.
+  QUARRY_DEVICE simt::lane_mask which(bool holds) const { return simt::ballot(all, holds) & mine; }
+  /// What the first of my group says.
+  template <class T>
+  QUARRY_DEVICE T agree(T value) const {
+    return simt::shuffle(all, value, simt::lowest_bit(mine));
+  }
+};
+
+/// MaxCapacity: the most chunks a page is cut into.
+template <std::uint32_t MaxCapacity>
+class scatter_windows {
+ public:
+  static constexpr std::uint32_t none = scatter_pages::none;
+
+  /// How many there are; they lie behind the pages.
+  QUARRY_DEVICE static std::uint32_t count(std::uint32_t pages) { return sets(pages) * set_size; }
+
+  /// For hashes; other in each warp and at each time.
+  QUARRY_DEVICE static std::uint32_t draw() {
+    return simt::scramble(simt::clock() ^ simt::block_id() * 0x9e3779b9u ^ simt::thread_id() << 22);
+  }
+  /// Of [0, n).
+  QUARRY_DEVICE static std::uint32_t below(std::uint32_t n, std::uint32_t random) {
+    return static_cast<std::uint32_t>(std::uint64_t{random} * n >> 32);
+  }
+  QUARRY_DEVICE static constexpr std::uint32_t smaller(std::uint32_t a, std::uint32_t b) {
+    return a < b ? a : b;
+  }
+  /// The last block of the part that is open. (There is no capacity 0, so its place is free.)
+  QUARRY_DEVICE static simt::atomic_ref<std::uint32_t> last_open(const scatter_pages& pages) {
+    return simt::atomic_ref<std::uint32_t>(pages.behind(0));
+  }
+
+  QUARRY_DEVICE static std::uint32_t first_place(const scatter_pages& pages,
+                                                 const scatter_group& us, std::uint32_t capacity,
+                                                 std::uint32_t random) {
+    return place(pages, window(pages, capacity).load(simt::relaxed), random) + us.rank;
+  }
+  // The others return none where they have nothing to propose; any_place: there is no room. They are called
+  // seldom and therefore out of line, and take the pages by value: an object whose address is
+  // taken would be copied to each lane's stack.
+  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t near_place(scatter_pages pages,
+                                                                std::uint32_t capacity,
+                                                                bool crowded);
+  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t far_place(scatter_pages pages,
+                                                               std::uint32_t capacity);
+  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t any_place(scatter_pages pages,
+                                                               std::uint32_t capacity);
+
+ private:
+  static constexpr std::uint32_t set_size = align_up(MaxCapacity + 1, 16u);  // whole lines
+
+  QUARRY_DEVICE static std::uint32_t sets(std::uint32_t pages) { return pages < 4096 ? 1 : 8; }
+
+  /// A window is a word: the first page, and above bit 32 how many there are more.
+  QUARRY_DEVICE static simt::atomic_ref<std::uint64_t> window(const scatter_pages& pages,
+                                                              std::uint32_t capacity) {
+    auto* const all = reinterpret_cast<std::uint64_t*>(&pages.behind(0));
+    return simt::atomic_ref<std::uint64_t>(
+        all[simt::sm_id() % sets(pages.count()) * set_size + capacity]);
+  }
+  static constexpr std::uint64_t one_more = std::uint64_t{1} << 32;
+  QUARRY_DEVICE static constexpr std::uint32_t more(std::uint64_t window) {
+    return static_cast<std::uint32_t>(window >> 32);
+  }
+  QUARRY_DEVICE static constexpr std::uint64_t moved(std::uint64_t window, std::uint32_t page) {
+    return window / one_more * one_more + page;
+  }
+  /// A page of it. A window that reaches beyond the last page goes on at the front.
+  QUARRY_DEVICE static std::uint32_t place(const scatter_pages& pages, std::uint64_t window,
+                                           std::uint32_t random) {
+    const std::uint32_t page = static_cast<std::uint32_t>(window) + below(more(window) + 1, random);
+    return page < pages.count() ? page : page - pages.count();
+  }
+  /// The window, if it is no wider than that, moves to where room was found.
+  QUARRY_DEVICE static void follow(const scatter_pages& pages, std::uint32_t capacity,
+                                   std::uint32_t page, std::uint32_t widest) {
+    const std::uint64_t here = window(pages, capacity).load(simt::relaxed);
+    if (more(here) < widest) window(pages, capacity).store(moved(here, page), simt::relaxed);
+  }
+  QUARRY_DEVICE static bool is_first_of(simt::lane_mask lanes) {
+    return (lanes & (simt::lanes_below() << 1 | 1)) == simt::lane_mask{1} << simt::lane_id();
+  }
+};
+
+template <std::uint32_t MaxCapacity>
+QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::near_place(scatter_pages pages,
+                                                                     std::uint32_t capacity,
+                                                                     bool crowded) {
+  const scatter_group us(simt::coalesced(), capacity);
+  const std::uint32_t random = us.agree(draw());
+  const std::uint64_t here = window(pages, capacity).load(simt::relaxed);
+  std::uint32_t page = place(pages, here, random);
+  crowded = us.which(crowded) != 0;
+  if (crowded) {
+    if (us.rank == 0 && more(here) < pages.count() / (64 * sets(pages.count())))
+      window(pages, capacity).add(one_more, simt::relaxed);
+    page += us.rank;
+  } else {
+    page = us.size() < simt::warp_size ? pages.find(page / 32, capacity, random + 4 * us.rank)
+                                       : pages.count();
+  }
+  const simt::lane_mask finders = us.which(page != pages.count());
+  if (!crowded && is_first_of(finders)) follow(pages, capacity, page, 32);
+  return finders != 0 ? page : none;
+}
+
+template <std::uint32_t MaxCapacity>
+QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::far_place(scatter_pages pages,
+                                                                    std::uint32_t capacity) {
+  const scatter_group us(simt::coalesced(), capacity);
+  const std::uint32_t random = us.agree(draw());
+  std::uint64_t here = us.agree(window(pages, capacity).load(simt::relaxed));
+  const std::uint32_t open = us.agree(last_open(pages).load(simt::relaxed)) + 1;
+  std::uint32_t first = below(smaller(open * 32, pages.count()), random);
+  const scatter_state state(pages.word(first + us.rank).load(simt::relaxed));
+  if (2 * simt::popc(us.which(state.room(capacity) != 0)) < us.size()) {
+    if (open >= pages.blocks()) return none;
+    first = static_cast<std::uint32_t>(here) + more(here) + 1;
+    if (first / 32 < open || first >= pages.count()) first = open * 32;
+    if (us.rank == 0)
+      last_open(pages).fetch_max(smaller(first + more(here), pages.count() - 1) / 32,
+                                 simt::relaxed);
+  }
+  // Of several groups that leave the same window one decides where to.
+  if (us.rank == 0)
+    window(pages, capacity).compare_exchange(here, moved(here, first), simt::relaxed);
+  return first + us.rank;
+}
+
+template <std::uint32_t MaxCapacity>
+QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::any_place(scatter_pages pages,
+                                                                    std::uint32_t capacity) {
+  const scatter_group us(simt::coalesced(), capacity);
+  const std::uint32_t start =
+      us.agree(static_cast<std::uint32_t>(window(pages, capacity).load(simt::relaxed))) / 32;
+  std::uint32_t page = pages.count();
+  bool done = false;
+  for (std::uint32_t seen = 0; !simt::all(us.all, done); seen += us.size()) {
+    std::uint32_t block = start + seen + us.rank;
+    if (block >= pages.blocks()) block -= pages.blocks();
+    if (!done && seen + us.rank < pages.blocks()) page = pages.find(block, capacity, start);
+    const simt::lane_mask finders = us.which(page != pages.count());
+    if (!done && is_first_of(finders)) follow(pages, capacity, page, none);
+    if (!done && finders == 0 && seen + us.size() >= pages.blocks()) page = none;
+    done = finders != 0 || page == none;
+  }
+  return page;
+}
+
+}  // namespace quarry
