@@ -31,6 +31,10 @@
 /// last time it passes by chunks that others are about to cut; then it waits for them, so that a request is
 /// refused only if each chunk, when the walk came by, was in use or too small. A chunk is busy for a bounded
 /// number of its owner's steps.
+/// A refusal is remembered: the lane leaves a mark before its last lap, and if the mark is still there at its
+/// end, it is replaced by the size that fits nowhere; requests of that size and above then fail at once. Each
+/// free wipes the word after it has put its chunk back. Both sides change the word by one atomic operation:
+/// either the free comes first, and the lap sees the chunk, or it wipes the mark, and nothing is remembered.
 /// Progress: a take that fails was overtaken by another's success.
 
 #include <quarry/core/allocator.hpp>
@@ -61,6 +65,7 @@ class circular {
         granules_(static_cast<std::uint32_t>(pool.size >> shift_)),
         last_offset_(offset_count(pool.size) - 1),
         offsets_(metadata.take<std::uint32_t>("offsets", offset_count(pool.size) * stride)),
+        refusal_(metadata.take<std::uint32_t>("refusal", stride)),
         headers_(metadata, granules_) {}
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const;
@@ -68,10 +73,11 @@ class circular {
   QUARRY_DEVICE void* malloc(std::size_t n) const {
     if (n - 1 >= std::uint64_t{granules_} << shift_) return nullptr;
     const auto size = static_cast<std::uint32_t>((n - 1) >> shift_) + 1;
+    if (size >= hopeless().load(simt::relaxed)) return nullptr;
     std::uint32_t at = offset().load(simt::relaxed);
     for (std::uint32_t laps = 0;;) {
       std::uint32_t next;
-      if (headers_.take(at, next, laps == 2)) {
+      if (headers_.take(at, next, laps >= last_lap)) {
         next = absorb(next, at + size);
         if (at + size <= next) {
           offset().store(cut(at, size, next), simt::relaxed);
@@ -79,7 +85,13 @@ class circular {
         }
         headers_.put(at, next);
       }
-      if (next <= at && ++laps == 3) return nullptr;  // the end marker
+      if (next <= at) {  // the end marker
+        if (laps >= last_lap) {
+          hopeless().compare_exchange(laps, size, simt::relaxed);
+          return nullptr;
+        }
+        if (++laps == last_lap) laps = begin_watch();
+      }
       at = next;
     }
   }
@@ -90,6 +102,7 @@ class circular {
         static_cast<std::uint64_t>(static_cast<std::byte*>(block) - pool_) >> shift_);
     const std::uint32_t next = headers_.end_of(at);
     headers_.put(at, absorb(next, next + 1));
+    hopeless().bit_or(nothing_hopeless, simt::release);
   }
 
   std::string check_invariants() const;
@@ -107,6 +120,9 @@ class circular {
   static constexpr std::uint64_t smallest_granule_shift = 5;
   static constexpr std::uint32_t stride = 32;          // offsets lie a cache line apart
   static constexpr std::uint32_t most_levels = 20;     // of all heaps together: a million chunks
+  static constexpr std::uint32_t last_lap = 2;
+  static constexpr std::uint32_t first_mark = std::uint32_t{1} << 31;
+  static constexpr std::uint32_t nothing_hopeless = ~std::uint32_t{0};
 
   static std::uint32_t granule_shift(std::uint64_t bytes) {
     std::uint64_t shift = smallest_granule_shift;
@@ -123,6 +139,20 @@ class circular {
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> offset() const {
     const std::uint32_t mine = Offsets == offsets::one ? 0 : (simt::sm_id() & last_offset_) * stride;
     return simt::atomic_ref<std::uint32_t>(offsets_[mine]);
+  }
+
+  /// The smallest size known to fit nowhere until something is freed; or no size: the mark of a lane that is
+  /// looking, or nothing_hopeless.
+  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> hopeless() const {
+    return simt::atomic_ref<std::uint32_t>(refusal_[0]);
+  }
+  /// Leaves a mark that no other lane has, and returns it. If it is still there when the lap is over, nothing
+  /// was freed meanwhile.
+  QUARRY_DEVICE std::uint32_t begin_watch() const {
+    const std::uint32_t mark =
+        simt::atomic_ref<std::uint32_t>(refusal_[1]).fetch_add(1, simt::relaxed) | first_mark;
+    hopeless().exchange(mark, simt::acq_rel);
+    return mark;
   }
 
   /// Free chunks from `next` on become part of ours, while it ends before `wanted`. Returns its end.
@@ -167,6 +197,7 @@ class circular {
   std::uint32_t granules_;
   std::uint32_t last_offset_;
   std::uint32_t* offsets_;
+  std::uint32_t* refusal_;
   Header headers_;
 };
 
@@ -203,7 +234,10 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(std::ui
       headers_.put(at, end);
     }
   }
-  if (lane == 0) headers_.close(granules_);
+  if (lane == 0) {
+    headers_.close(granules_);
+    hopeless().store(nothing_hopeless, simt::relaxed);
+  }
 }
 
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>

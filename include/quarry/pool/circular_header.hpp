@@ -139,14 +139,17 @@ class split_header {
   };
 
   QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as, bool patient) const {
-    bool ours = false;
+    std::uint32_t seen;
     do {
-      std::uint32_t seen = fused_header::written(headers_[at].state, patient);
-      if (seen != static_cast<std::uint32_t>(chunk_state::free)) break;
-      ours = state(at).compare_exchange(seen, static_cast<std::uint32_t>(as), simt::acquire);
-    } while (patient && !ours);
+      seen = fused_header::written(headers_[at].state, patient);
+      if (seen == static_cast<std::uint32_t>(chunk_state::free) &&
+          state(at).compare_exchange(seen, static_cast<std::uint32_t>(as), simt::acquire)) {
+        next = end_of(at);
+        return true;
+      }
+    } while (patient && seen != static_cast<std::uint32_t>(chunk_state::used));
     next = end_of(at);
-    return ours;
+    return false;
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> state(std::uint32_t at) const {
     return simt::atomic_ref<std::uint32_t>(headers_[at].state);
