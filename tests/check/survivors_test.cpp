@@ -53,6 +53,7 @@ TEST(Survivors, EveryAllocatorOfTheLibraryWithAFullWarpOnSeveralBlocks) {
     exploration_options options = {.bounds = {.lanes = 64, .blocks = 3, .operations = 3},
                                    .pool_bytes = 4096,
                                    .schedules = scaled(4'000),
+                                   .step_limit = 400'000,
                                    .paint_hidden = A::can.overwrites};
     expect_survival<A>(options);
   });

@@ -2,7 +2,12 @@
 #pragma once
 /// The allocators by the names of the papers: one list for the command line, the tests and the tables.
 /// A new allocator gets a label and a place in `all_allocators`; everything else follows from that.
+/// A name with -warp is the same allocator asked once a warp: what asks for a whole warp at a time by itself
+/// (XMalloc, FDGMalloc) has one name only.
 
+#include <quarry/layer/arena_per_warp.hpp>
+#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/xmalloc.hpp>
 #include <quarry/pool/bump.hpp>
 #include <quarry/pool/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
@@ -11,6 +16,14 @@
 #include <string_view>
 
 namespace quarry {
+
+using warp_system_heap = coalesce<system_heap>;
+using warp_cmalloc = coalesce<cmalloc>;
+using warp_cfmalloc = coalesce<cfmalloc>;
+using warp_cmmalloc = coalesce<cmmalloc>;
+using warp_cfmmalloc = coalesce<cfmmalloc>;
+/// Over CUDA's malloc in the paper; Vinkler and Havran (2014) suggest a faster upstream.
+using fdgmalloc = arena_per_warp<cfmmalloc>;
 
 /// What people call an allocator.
 struct allocator_label {
@@ -49,12 +62,34 @@ inline constexpr allocator_label label_of<cmmalloc> = {"CMMalloc", "quarry::cmma
 template <>
 inline constexpr allocator_label label_of<cfmmalloc> = {"CFMMalloc", "quarry::cfmmalloc",
                                                         "the same, a header in one word"};
+template <>
+inline constexpr allocator_label label_of<warp_system_heap> = {"CudaMalloc-warp", "quarry::warp_system_heap",
+                                                               "the same, asked once a warp"};
+template <>
+inline constexpr allocator_label label_of<warp_cmalloc> = {"CMalloc-warp", "quarry::warp_cmalloc",
+                                                           "CMalloc, asked once a warp"};
+template <>
+inline constexpr allocator_label label_of<warp_cfmalloc> = {"CFMalloc-warp", "quarry::warp_cfmalloc",
+                                                            "CFMalloc, asked once a warp"};
+template <>
+inline constexpr allocator_label label_of<warp_cmmalloc> = {"CMMalloc-warp", "quarry::warp_cmmalloc",
+                                                            "CMMalloc, asked once a warp"};
+template <>
+inline constexpr allocator_label label_of<warp_cfmmalloc> = {"CFMMalloc-warp", "quarry::warp_cfmmalloc",
+                                                             "CFMMalloc, asked once a warp"};
+template <>
+inline constexpr allocator_label label_of<xmalloc> = {"XMalloc", "quarry::xmalloc",
+                                                      "asked once a warp, FIFOs of free blocks, over CUDA's malloc"};
+template <>
+inline constexpr allocator_label label_of<fdgmalloc> = {"FDGMalloc", "quarry::fdgmalloc",
+                                                        "a heap per warp over CFMMalloc, freed as a whole"};
 
 template <class... Allocators>
 struct allocator_list {};
 
 using all_allocators =
-    allocator_list<bump, warp_bump, wrap, warp_wrap, system_heap, cmalloc, cfmalloc, cmmalloc, cfmmalloc>;
+    allocator_list<bump, warp_bump, wrap, warp_wrap, system_heap, warp_system_heap, cmalloc, warp_cmalloc, cfmalloc,
+                   warp_cfmalloc, cmmalloc, warp_cmmalloc, cfmmalloc, warp_cfmmalloc, xmalloc, fdgmalloc>;
 
 /// An entry of the list.
 template <class Allocator>
