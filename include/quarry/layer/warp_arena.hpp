@@ -119,9 +119,14 @@ class warp_arena {
   }
 
  private:
+  QUARRY_DEVICE static std::uint32_t rounded(std::uint64_t n) {
+    return align_up(static_cast<std::uint32_t>(n), Block);
+  }
+
   // Off the fast path; plain values only, so that nothing is put on the stack.
   QUARRY_DEVICE QUARRY_NOINLINE static header* open(home* at);
-  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* take_alone(header* h, std::uint64_t n);
+  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* take_late(header* h, std::uint32_t n, simt::lane_mask group);
+  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* take_alone(header* h, std::uint64_t n) { return h->take(n); }
   QUARRY_DEVICE QUARRY_NOINLINE static header* next_round(header* h);
   QUARRY_DEVICE QUARRY_NOINLINE static void leave(header* h);
   QUARRY_DEVICE static std::uint64_t go_ahead(header* h, std::uint64_t seen, std::uint32_t lanes);
@@ -144,30 +149,23 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
     if (header_ == nullptr) return nullptr;
     const bool wide = n > most_together;
     const auto key = reinterpret_cast<std::uint64_t>(header_) | std::uint64_t{wide};
-    const simt::lane_mask group = simt::match_any(simt::coalesced(), key);
-    std::byte* block = nullptr;
+    simt::lane_mask group = simt::match_any(simt::coalesced(), key);
     if (!wide) {
-      const auto size = align_up(static_cast<std::uint32_t>(n), Block);
+      const std::uint32_t size = rounded(n);
       const auto sum = simt::scan_add(group, size);
-      const unsigned worker = simt::highest_bit(group);
-      std::uint32_t left = 0;
-      if (simt::lane_id() == worker) block = add(sum.total, left);
+      std::uint32_t used = Superblock;
+      if (simt::lane_id() == simt::highest_bit(group)) used = add(sum.total);
       simt::sync_warp(group);
-      block = simt::shuffle(group, block, worker) + sum.before;
-      left = simt::shuffle(group, left, worker);
-      const bool served = sum.before + size <= left;
-      const simt::lane_mask rest = simt::ballot(group, !served);
-      if (served) return n == 0 ? nullptr : block;
-      // Places grow with the lanes: these are the highest ones, and the worker is among them.
-      const std::uint32_t first = simt::shuffle(rest, sum.before, simt::lowest_bit(rest));
-      if (simt::lane_id() == worker) block = header::provide(header_, sum.total - first);
-      simt::sync_warp(rest);
-      block = simt::shuffle(rest, block, worker);
-      if (block != nullptr) block += sum.before - first;
+      used = simt::shuffle(group, used, simt::highest_bit(group)) + sum.before;
+      superblock_ = simt::shuffle(group, superblock_, simt::highest_bit(group));
+      const bool served = used + size <= Superblock;
+      group = simt::ballot(group, !served);
+      if (served) return n == 0 ? nullptr : superblock_ + used;
     }
-    if (block == nullptr) block = take_alone(header_, n);
+    std::byte* const block = wide ? take_alone(header_, n)
+                                  : take_late(header_, static_cast<std::uint32_t>(n), group);
     superblock_ = header_->current();
-    return n == 0 ? nullptr : block;
+    return block;
   }
 
   /// What this lane got is freed when all lanes of the arena have said so.
@@ -192,16 +190,15 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
   QUARRY_DEVICE explicit warp(header* h) : warp(h, h == nullptr ? nullptr : h->current()) {}
   QUARRY_DEVICE warp(header* h, std::byte* superblock) : header_(h), superblock_(superblock) {}
 
-  /// Takes `size` bytes of the superblock. Returns where; `left` is what there was from there on.
-  QUARRY_DEVICE std::byte* add(std::uint32_t size, std::uint32_t& left) const {
+  /// Takes `size` bytes of the superblock. Returns where; Superblock: there is no room.
+  QUARRY_DEVICE std::uint32_t add(std::uint32_t size) const {
     if constexpr (Superblock != 0) {
       if (size <= header::room) {
         const std::uint64_t used = header::counter(superblock_).fetch_add(size, simt::relaxed);
-        left = used < Superblock ? Superblock - static_cast<std::uint32_t>(used) : 0;
-        return superblock_ + used;
+        if (used < Superblock) return static_cast<std::uint32_t>(used);
       }
     }
-    return nullptr;
+    return Superblock;
   }
 
   header* header_;
@@ -222,10 +219,18 @@ QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(home* at) -> 
   return simt::shuffle(group, h, simt::highest_bit(group));
 }
 
+/// For the lanes of a group that found no room in the superblock: the highest ones, because places grow with
+/// the lanes. Together, if that works; else each for itself.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
-QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_alone(header* h,
-                                                                               std::uint64_t n) {
-  return n == 0 ? nullptr : h->take(n);
+QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(header* h, std::uint32_t n,
+                                                                              simt::lane_mask group) {
+  const auto sum = simt::scan_add(group, rounded(n));
+  std::byte* block = nullptr;
+  if (simt::lane_id() == simt::highest_bit(group)) block = header::provide(h, sum.total);
+  simt::sync_warp(group);
+  block = simt::shuffle(group, block, simt::highest_bit(group));
+  if (n == 0) return nullptr;
+  return block != nullptr ? block + sum.before : h->take(n);
 }
 
 /// Lanes go from this round to the next.

@@ -82,7 +82,7 @@ class alignas(16) warp_header {
 
   // nullptr: the upstream refused.
   /// So many bytes for a group of lanes.
-  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* provide(warp_header* h, std::uint32_t size);
+  QUARRY_DEVICE static std::byte* provide(warp_header* h, std::uint32_t size);
   /// A block of the upstream, noted in a list.
   QUARRY_DEVICE std::byte* take(std::uint64_t size);
 
@@ -142,12 +142,13 @@ QUARRY_DEVICE void warp_header<Home, Superblock, Entries>::start_again() {
 template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
 QUARRY_DEVICE std::byte* warp_header<Home, Superblock, Entries>::provide(warp_header* h,
                                                                          std::uint32_t size) {
-  if (size > room) return h->take(size);
-  std::byte* const there = h->current();  // somebody may have brought it since
-  const std::uint64_t first = counter(there).fetch_add(size, simt::relaxed);
-  if (first + size <= Superblock) return there + first;
-  std::byte* const fresh = h->take(Superblock);
-  if (fresh == nullptr) return nullptr;
+  if (size <= room) {
+    std::byte* const there = h->current();  // somebody may have brought it since
+    const std::uint64_t first = counter(there).fetch_add(size, simt::relaxed);
+    if (first + size <= Superblock) return there + first;
+  }
+  std::byte* const fresh = h->take(size <= room ? Superblock : size);
+  if (fresh == nullptr || size > room) return fresh;
   counter(fresh).store(superblock_header + size, simt::relaxed);
   word(h->current_).store(reinterpret_cast<std::uint64_t>(fresh), simt::release);
   return fresh + superblock_header;
