@@ -3,7 +3,6 @@
 /// fill them.
 #include "check/effort.hpp"
 #include "layer/arena_trial.hpp"
-#include "layer/drains_when_idle.hpp"
 #include "layer/word_pool.hpp"
 
 #include <quarry/layer/arena_per_warp.hpp>
@@ -45,14 +44,12 @@ TEST(ExploreLayers, CoalesceOverWarpBump) { explore<coalesce<warp_bump>>(2048); 
 TEST(ExploreLayers, BufferOverCircular) { explore<buffer<cfmalloc, 2, 512>>(2048); }
 TEST(ExploreLayers, BufferOverWordPool) { explore<buffer<word_32, 2, 512>>(2048); }
 TEST(ExploreLayers, BufferWithFullFifos) { explore<buffer<word_32, 1, 512, 2>>(2048); }
-TEST(ExploreLayers, BufferOverTheSystemsHeap) {
-  explore<drains_when_idle<buffer<system_heap, 2, 512>>>(4096);
-}
+TEST(ExploreLayers, BufferOverTheSystemsHeap) { explore<buffer<system_heap, 2, 512>>(4096); }
 TEST(ExploreLayers, BothOverWordPool) { explore<coalesce<buffer<word_64, 2, 512>>>(4096); }
 TEST(ExploreLayers, BothWithFullFifos) { explore<coalesce<buffer<word_64, 2, 256, 2>>>(4096); }
 // Gaps that no smallest block fills are circular's own: no count of blocks.
 TEST(ExploreLayers, BothOverCircular) { explore<coalesce<buffer<cfmalloc, 2, 512>>>(2048, 0); }
-TEST(ExploreLayers, Xmalloc) { explore<drains_when_idle<xmalloc>>(4096); }
+TEST(ExploreLayers, Xmalloc) { explore<xmalloc>(4096); }
 TEST(ExploreLayers, ArenaPerWarp) { explore<arena_per_warp<cfmalloc, 256, 16, 2>>(2048); }
 TEST(ExploreLayers, ArenaPerWarpWithoutSuperblocks) {
   explore<arena_per_warp<cfmalloc, 0, 16, 2>>(2048);

@@ -132,6 +132,7 @@ cost_ledger measure_costs(std::uint64_t pool_bytes = std::uint64_t{1} << 20) {
         detail::add_costs(c.free, c.lanes, warp, detail::ledger_free<A>{site.heap(), &warp});
     }
     c.free.refused = 0;
+    if constexpr (requires { site.heap().drain(); }) site.heap().drain();
   }
   return ledger;
 }

@@ -3,11 +3,13 @@
 /// trial_runner: carries out trials of one allocator, each on a pool made new, and judges them.
 ///
 ///   renew → warm up (allocators that overwrite) → the script, explored → guards, invariants
-///         → free what is left → invariants, statistics → refill (one script in some)
+///         → free what is left, drain → invariants, statistics → refill (one script in some)
 ///
 /// The refill is the test for lost memory: with everything freed, the pool must serve as many smallest
 /// blocks as it served when new, each in a place of its own. Everything a lane does runs under the
 /// explorer with a step limit, the quiet phases as a grid of one lane, so that nothing can hang.
+/// Layers that keep freed blocks (`drain`) give them back before that: what is handed out around kept
+/// blocks may lie badly, and over the system's heap they would be lost when the pool is made new.
 
 #include <quarry/check/oracle.hpp>
 #include <quarry/check/script_kernel.hpp>
@@ -189,6 +191,8 @@ std::string trial_runner<A>::settle(const trial& t, story* told) {
     auto text = quietly(t, "freeing what is left", [&] {
       while (shadow_.live_count() != 0) kernel.release(shadow_.any_live(), 0);
     });
+    if constexpr (requires(const A a) { a.drain(); })
+      if (text.empty()) text = quietly(t, "drain", [&] { here_->site.heap().drain(); });
     if (text.empty()) text = check_structure("after everything was freed");
     if (!text.empty() || !thorough) return text;
     text = check_statistics();
@@ -201,6 +205,7 @@ std::string trial_runner<A>::settle(const trial& t, story* told) {
 
 template <allocator A>
 std::string trial_runner<A>::check_structure(const char* when) const {
+  if constexpr (requires(const A a) { a.inspect(0, 1); }) here_->site.heap().inspect(0, 1);
   std::string text = here_->site.check_guards();
   if (text.empty()) text = here_->site.heap().check_invariants();
   return text.empty() ? text : when + (": " + text);

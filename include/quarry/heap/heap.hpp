@@ -27,6 +27,16 @@
 
 namespace quarry {
 
+/// Allocators that keep freed memory for later, and give it back on request.
+template <class A>
+concept draining_allocator = allocator<A> && requires(const A a) { a.drain(); };
+
+/// Allocators that can look through user memory: the share of one lane out of some.
+template <class A>
+concept inspecting_allocator = allocator<A> && requires(const A a, std::uint64_t lane) {
+  a.inspect(lane, lane);
+};
+
 /// A heap's metadata does not add up: memory was corrupted, or the allocator has a defect.
 class heap_corrupted : public error {
  public:
@@ -64,8 +74,28 @@ class heap {
     start(pool, pool + pool_size_);
   }
 
-  heap(heap&&) noexcept = default;
-  heap& operator=(heap&&) noexcept = default;
+  heap(heap&& other) noexcept
+      : owner_(std::move(other.owner_)),
+        pool_(other.pool_),
+        metadata_(std::exchange(other.metadata_, nullptr)),
+        pool_size_(other.pool_size_),
+        metadata_size_(other.metadata_size_),
+        allocator_(other.allocator_) {}
+  heap& operator=(heap&& other) noexcept {
+    std::swap(owner_, other.owner_);
+    std::swap(pool_, other.pool_);
+    std::swap(metadata_, other.metadata_);
+    std::swap(pool_size_, other.pool_size_);
+    std::swap(metadata_size_, other.metadata_size_);
+    std::swap(allocator_, other.allocator_);
+    return *this;
+  }
+  /// Live blocks end with the pool. Where there is none, what layers keep for later goes back to the system,
+  /// and live blocks stay.
+  ~heap() {
+    if constexpr (!can.owns_pool && draining_allocator<Allocator>)
+      if (metadata_ != nullptr) try_drain();
+  }
 
   /// What kernels get.
   ref_type ref() const { return ref_type(allocator_); }
@@ -83,6 +113,10 @@ class heap {
     initialise();
   }
 
+  /// What layers keep for later goes back to where they have it from.
+  void drain() const
+    requires draining_allocator<Allocator>;
+
   std::uint64_t pool_bytes() const { return pool_size_; }
   std::uint64_t metadata_bytes() const { return metadata_size_; }
   memory_range pool() const { return {pool_, can.owns_pool ? pool_size_ : 0}; }
@@ -94,11 +128,31 @@ class heap {
   }
   /// Walks the metadata. Empty: all is well; else what is wrong.
   std::string check_invariants() const {
+    inspect();
     return on_host([](const Allocator& a) { return a.check_invariants(); });
   }
   /// The same, as an exception.
   void check() const {
     if (const std::string problem = check_invariants(); !problem.empty()) throw heap_corrupted(problem);
+  }
+
+  /// Lets a layer that watches user memory look through it.
+  void inspect() const;
+
+  /// Calls `read` with an allocator whose metadata the host can read: heap.on_host([](const auto& a) {
+  /// return a.statistics(); }). The pool is the machine's all the same.
+  template <class Read>
+  auto on_host(Read&& read) const {
+    if constexpr (std::is_same_v<Machine, cpu>) {
+      return read(allocator_);
+    } else {
+      std::vector<std::uint64_t> copy(metadata_size_ / 8 + carve::alignment / 8 + 1);
+      const auto first = reinterpret_cast<std::uintptr_t>(copy.data());
+      auto* base = reinterpret_cast<std::byte*>(align_up(first, carve::alignment));
+      simt::memory<Machine>::copy(base, metadata_, metadata_size_);
+      carve parts(base);
+      return read(Allocator(memory_range{pool_, pool_size_}, parts));
+    }
   }
 
  private:
@@ -132,18 +186,10 @@ class heap {
   }
   void initialise() const;
 
-  /// Calls `read` with a handle whose metadata the host can read.
-  template <class Read>
-  auto on_host(Read&& read) const {
-    if constexpr (std::is_same_v<Machine, cpu>) {
-      return read(allocator_);
-    } else {
-      std::vector<std::uint64_t> copy(metadata_size_ / 8 + carve::alignment / 8 + 1);
-      const auto first = reinterpret_cast<std::uintptr_t>(copy.data());
-      auto* base = reinterpret_cast<std::byte*>(align_up(first, carve::alignment));
-      simt::memory<Machine>::copy(base, metadata_, metadata_size_);
-      carve parts(base);
-      return read(Allocator(memory_range{pool_, pool_size_}, parts));
+  void try_drain() const noexcept {
+    try {
+      drain();
+    } catch (...) {  // the machine has failed, or is gone
     }
   }
 
@@ -178,6 +224,19 @@ struct free_kernel {
   QUARRY_DEVICE void operator()() const { allocator.free(block); }
 };
 
+template <class Allocator>
+struct drain_kernel {
+  Allocator allocator;
+  QUARRY_DEVICE void operator()() const { allocator.drain(); }
+};
+template <class Allocator>
+struct inspect_kernel {
+  Allocator allocator;
+  QUARRY_DEVICE void operator()() const {
+    allocator.inspect(simt::global_thread(), simt::grid_threads());
+  }
+};
+
 }  // namespace detail
 
 template <allocator Allocator, machine Machine>
@@ -208,6 +267,28 @@ void heap<Allocator, Machine>::free(void* p) const
     allocator_.free(p);
   } else {
     launch<Machine>({1, 1}, detail::free_kernel<Allocator>{allocator_, p});
+  }
+}
+
+template <allocator Allocator, machine Machine>
+void heap<Allocator, Machine>::drain() const
+  requires draining_allocator<Allocator>
+{
+  if constexpr (std::is_same_v<Machine, cpu>) {
+    allocator_.drain();
+  } else {
+    launch<Machine>({1, 1}, detail::drain_kernel<Allocator>{allocator_});
+  }
+}
+
+template <allocator Allocator, machine Machine>
+void heap<Allocator, Machine>::inspect() const {
+  if constexpr (inspecting_allocator<Allocator>) {
+    if constexpr (std::is_same_v<Machine, cpu>) {
+      allocator_.inspect(0, 1);
+    } else {
+      launch<Machine>({512, 256}, detail::inspect_kernel<Allocator>{allocator_});
+    }
   }
 }
 
