@@ -1,40 +1,46 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// scatter: equal pages, each cut into equal chunks, chosen by a hash. ScatterAlloc of Steinberger et al.
-/// (2012), without its unsound reset and without its lock.
+/// scatter: equal pages, each cut into equal chunks, chosen by a hash. ScatterAlloc of Steinberger
+/// et al. (2012), without its unsound reset and without its lock.
 ///
-///   pool     | 48 48 48 … | empty | 1024 1024 … | large … | … large | 48 48 … |     pages
-///   pages    a word each: {capacity, count, cursor}, or a large block's length      scatter_page.hpp
-///   marks    a bit a page: it is full                                               scatter_pages.hpp
-///   windows  for each capacity: where to look                                       scatter_windows.hpp
-///   bits     a bit a chunk: it is in use          nothing of this in the pool; 0.9 % of it at 4-KiB pages
+///   pool     | 48 48 48 ... | empty | 1024 1024 ... | large ... | ... large | 48 48 ... |   pages
+///   pages    a word each: {capacity, count, cursor}, or a large block's length    scatter_page.hpp
+///   marks    a bit a page: it is full; and how often room was made               scatter_pages.hpp
+///   windows  for each capacity: where to look                                  scatter_windows.hpp
+///   bits     a bit a chunk: it is in use
+/// Nothing of this lies in the pool; with pages of 4 KiB it takes 0.9 % more.
 ///
-/// malloc: a request becomes a capacity, the number of chunks of its size that fit a page; sizes with the
-///   same capacity are the same. Lanes of a warp with one capacity form a group. Each looks at a page, side
-///   by side from a hashed place; a lane that sees room reserves for as many of the group as the page can
-///   serve, and these claim their chunks, with one access for all in one word. So four accesses follow
-///   each other: window, page, reservation, bits.
-/// free: clear the bit, then subtract from the count, once for all lanes that free in one page.
-/// Large, more than half a page: whole pages side by side, see scatter_pages.hpp.
+/// malloc: a request becomes a capacity, the number of chunks of its size that fit a page; sizes
+///   with the same capacity are the same. Lanes of a warp with one capacity form a group. Each
+///   looks at a page, side by side from a hashed place; a lane that sees room reserves for as many
+///   of the group as the page can serve, and these claim their chunks, with one access for all in
+///   one word. So four accesses follow each other: window, page, reservation, bits.
+/// free: clear the bit, then subtract from the count, once for all lanes that free in one word; if
+///   the whole warp does, one lane clears the bits too.
+/// Large, more than half a page: whole pages side by side, see scatter_runs.hpp.
 ///
-/// Why a page needs no reset. As published, a page that became empty is reset in several steps while others
-/// look on, and memory is handed out twice. Here a page with count 0 is nobody's, whatever capacity it
-/// shows: {any capacity, 0} -> {mine, k} cuts it anew and reserves at once, and no bit of it is set.
+/// Why a page needs no reset. As published, a page that became empty is reset in several steps
+/// while others look on, and memory is handed out twice. Here a page with count 0 is nobody's,
+/// whatever capacity it shows: {any capacity, 0} -> {mine, k} cuts it anew and reserves at once,
+/// and no bit of it is set.
 ///
-/// Bound. A round is a look and, where it brings nothing, the choice of another place: by hints, but by a
-/// pass over all blocks from the ninth round on, and when that finds nothing the call ends. nullptr means:
-/// each page had no room at some moment of this call or of one that overlaps it. A round behind the eighth
-/// is repeated only if the page that was found went to others, of this group or of another.
+/// Bound. A round is a look and, where it brings nothing, the choice of another place: by hints,
+/// but by a pass over all blocks from the ninth round on, and when that finds nothing the call
+/// ends; and so does the next one for that capacity, without a pass, until somebody makes room
+/// (scatter_pages.hpp). nullptr means: each page had no room at some moment of this call or of one
+/// that overlaps it. A round after the eighth is repeated only if the page that was found went to
+/// others, of this group or of another.
 /// Invariants (quiescent): count == bits set; no bit beyond the capacity; a marked page is full.
-/// Ordering. A bit is cleared with release and claimed with acquire: a chunk changes hands. The count is
-/// subtracted with release and reserved with acquire: a page changes hands. One lane acts for many, so
-/// sync_warp stands between.
+/// Ordering. A bit is cleared with release and claimed with acquire: a chunk changes hands. The
+/// count is subtracted with release and reserved with acquire: a page changes hands. One lane acts
+/// for many, so sync_warp stands between.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bitmap.hpp>
 #include <quarry/core/bits.hpp>
 #include <quarry/pool/scatter_page.hpp>
 #include <quarry/pool/scatter_pages.hpp>
+#include <quarry/pool/scatter_runs.hpp>
 #include <quarry/pool/scatter_walk.hpp>
 #include <quarry/pool/scatter_windows.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -59,6 +65,7 @@ class scatter {
       std::min<std::uint64_t>(PageBytes / block_alignment, scatter_state::max_capacity));
   static constexpr std::uint64_t unit = PageBytes / units;  // the smallest chunk
   using windows = scatter_windows<units>;
+  using runs = scatter_runs<windows>;
 
  public:
   static constexpr abilities can = {.frees_one = true, .reuses = true, .min_pool = PageBytes};
@@ -66,7 +73,7 @@ class scatter {
   scatter() = default;
   scatter(memory_range pool, carve& metadata)
       : pool_(pool.begin), pages_(metadata, page_count(pool.size)) {
-    (void)metadata.take<std::uint64_t>("windows", windows::count(pages_.count()));
+    (void)metadata.take<std::uint64_t>("windows", windows::count(pages_));
     (void)metadata.take<std::uint32_t>("bits", std::uint64_t{pages_.count()} * bit_words);
   }
 
@@ -78,8 +85,7 @@ class scatter {
     if (n - 1 < PageBytes / 2) return take_chunk(capacity_for(n));
     if (n - 1 >= pages_.count() * PageBytes) return nullptr;  // also n == 0
     const auto length = static_cast<std::uint32_t>((n - 1) / PageBytes) + 1;
-    std::uint32_t page = try_run(pages_, length);
-    if (page == none) page = find_run(pages_, length);
+    const std::uint32_t page = take_run(pages_, length);
     return page == none ? nullptr : pool_ + page * PageBytes;
   }
 
@@ -91,14 +97,23 @@ class scatter {
     if (state.is_run()) return free_run(pages_, page, state.run_length());
     const std::uint32_t chunk =
         chunk_at(static_cast<std::uint32_t>(offset % PageBytes / unit), state.capacity());
-    simt::atomic_ref<std::uint32_t>(bits(pages_, page)[chunk / 32])
-        .bit_and(~(std::uint32_t{1} << chunk % 32), simt::release);
+    const std::uint32_t word = page * bit_words + chunk / 32;
+    std::uint32_t bit = std::uint32_t{1} << chunk % 32;
     const simt::lane_mask all = simt::coalesced();
-    const simt::lane_mask here = simt::match_any(all, page);
+    const simt::lane_mask here = simt::match_any(all, word);
+    const bool first = (here & simt::lanes_below()) == 0;
+    if (here == all) bit = simt::reduce_or(all, bit);
     simt::sync_warp(all);
-    if ((here & simt::lanes_below()) != 0) return;
-    const scatter_state before(pages_.word(page).fetch_sub(simt::popc(here), simt::release));
-    if (before.full()) pages_.unmark(page / 32, std::uint32_t{1} << page % 32);
+    if (here != all || first)
+      simt::atomic_ref<std::uint32_t>(bits(pages_, 0)[word]).bit_and(~bit, simt::release);
+    simt::sync_warp(all);
+    bool room = false;
+    if (first) {
+      const scatter_state before(pages_.word(page).fetch_sub(simt::popc(here), simt::release));
+      if (before.full()) pages_.unmark(page / 32, std::uint32_t{1} << page % 32);
+      room = before.full() || before.count() == simt::popc(here);
+    }
+    pages_.count_release(all, room);
   }
 
   std::string check_invariants() const { return walk().check(); }
@@ -111,9 +126,9 @@ class scatter {
   QUARRY_DEVICE static constexpr std::uint64_t chunk_bytes(std::uint32_t capacity) {
     return units / capacity * unit;
   }
-  /// The chunk that begins `at` units into its page. Let the page have u units and c chunks of s = floor(u / c)
-  /// units, and r = u - c * s < s. Chunk i begins at i * s, and i * s * c / u = i - i * r / u is above i - 1,
-  /// because i * r < c * s <= u. So rounding up gives i.
+  /// The chunk that begins `at` units into its page. Let the page have u units and c chunks of
+  /// s = floor(u / c) units, and r = u - c * s < s. Chunk i begins at i * s, and i * s * c / u =
+  /// i - i * r / u is above i - 1, because i * r < c * s <= u. So rounding up gives i.
   QUARRY_DEVICE static constexpr std::uint32_t chunk_at(std::uint32_t at, std::uint32_t capacity) {
     return (at * capacity + units - 1) / units;
   }
@@ -129,7 +144,7 @@ class scatter {
         std::min({bytes / PageBytes, scatter_pages::max_count, most}));
   }
   QUARRY_DEVICE static std::uint32_t* bits(const scatter_pages& pages, std::uint32_t page) {
-    return &pages.behind(2 * windows::count(pages.count()) + page * bit_words);
+    return &pages.behind(2 * windows::count(pages) + page * bit_words);
   }
   scatter_walk walk() const { return {pages_, bits(pages_, 0), units, unit}; }
 
@@ -142,11 +157,22 @@ class scatter {
   // Out of line; they do not call each other, for each call costs registers.
   QUARRY_NOINLINE QUARRY_DEVICE static share hand_out(scatter_pages pages, std::uint32_t capacity,
                                                       std::uint32_t page);
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t try_run(scatter_pages pages, std::uint32_t n);
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t find_run(scatter_pages pages, std::uint32_t n);
+  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t next_place(scatter_pages pages,
+                                                                std::uint32_t capacity,
+                                                                bool overtaken, bool hopeful) {
+    std::uint32_t page = windows::near_place(pages, capacity, overtaken);
+    if (page == none && hopeful) page = windows::far_place(pages, capacity);
+    if (page == none) page = windows::any_place(pages, capacity);
+    return page;
+  }
+  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t take_run(scatter_pages pages,
+                                                              std::uint32_t n) {
+    const std::uint32_t page = runs(pages).try_run(n);
+    return page != none ? page : runs(pages).find_run(n);
+  }
   QUARRY_NOINLINE QUARRY_DEVICE static void free_run(scatter_pages pages, std::uint32_t first,
                                                      std::uint32_t n) {
-    pages.release_run(first, n);
+    runs(pages).free_run(first, n);
   }
 
   std::byte* pool_;
@@ -157,7 +183,7 @@ using scatter_alloc = scatter<>;
 
 static_assert(freeing_allocator<scatter_alloc>);
 
-// ---- chunks --------------------------------------------------------------------------------------
+// ---- chunks ------------------------------------------------------------------------------------
 
 /// What a lane got: a chunk of a page, claimed or only reserved; or no page.
 template <std::uint64_t PageBytes>
@@ -178,15 +204,13 @@ QUARRY_DEVICE void* scatter<PageBytes>::take_chunk(std::uint32_t capacity) const
           mine.claimed ? mine.chunk : claim_chunk(bits(pages_, mine.page), capacity, mine.chunk);
       return pool_ + (mine.page * PageBytes + chunk * chunk_bytes(capacity));
     }
-    page = windows::near_place(pages_, capacity, mine.overtaken);
-    if (page == none && round < 8) page = windows::far_place(pages_, capacity);
-    if (page == none) page = windows::any_place(pages_, capacity);
+    page = next_place(pages_, capacity, mine.overtaken, round < 8);
     if (page == none) return nullptr;
   }
 }
 
-/// Each lane looks at its page, and those that see room hand it out: the group is cut into teams that fit a
-/// page, and each team is served by another lane, beginning with any of them.
+/// Each lane looks at its page (none: at the first place), and those that see room hand it out: the
+/// group is cut into teams that fit a page, and each is served by another lane, beginning with any.
 template <std::uint64_t PageBytes>
 QUARRY_DEVICE typename scatter<PageBytes>::share scatter<PageBytes>::hand_out(
     scatter_pages pages, std::uint32_t capacity, std::uint32_t page) {
@@ -234,8 +258,8 @@ QUARRY_DEVICE typename scatter<PageBytes>::share scatter<PageBytes>::hand_out(
           seen && got % 64 == 0};
 }
 
-/// Up to `wanted` chunks of a page, no more than it has: how many, plus 64 times the first. 0 where there is no
-/// room, and where others were faster four times: then there are better places.
+/// Up to `wanted` chunks of a page, no more than it has: how many, plus 64 times the first. 0 where
+/// there is no room, and where others were faster four times: then there are better places.
 template <std::uint64_t PageBytes>
 QUARRY_DEVICE std::uint32_t scatter<PageBytes>::reserve(const scatter_pages& pages,
                                                         std::uint32_t page, scatter_state state,
@@ -250,49 +274,6 @@ QUARRY_DEVICE std::uint32_t scatter<PageBytes>::reserve(const scatter_pages& pag
       return now.first() * 64 + k;
   }
   return 0;
-}
-
-// ---- large blocks --------------------------------------------------------------------------------
-
-/// n pages at a hashed place of the part that is open, side by side with the warp's other lanes; at three other
-/// places; and in a part twice as large, until it is the whole pool. The first page, or none.
-template <std::uint64_t PageBytes>
-QUARRY_DEVICE std::uint32_t scatter<PageBytes>::try_run(scatter_pages pages, std::uint32_t n) {
-  const simt::lane_mask all = simt::coalesced();
-  std::uint32_t random = simt::shuffle(all, windows::draw(), simt::lowest_bit(all));
-  std::uint32_t open =
-      windows::smaller((windows::last_open(pages).load(simt::relaxed) + 1) * 32, pages.count());
-  std::uint32_t page =
-      windows::below(open, random) / n * n + simt::popc(all & simt::lanes_below()) * n;
-  for (int attempt = 1;; ++attempt) {
-    if (page <= pages.count() - n && (n == 1 || pages.looks_empty(page, n)) &&
-        pages.claim_run(page, n) == n)
-      break;
-    page = none;
-    if (attempt >= 4 && open == pages.count()) break;
-    if (attempt >= 4) open = windows::smaller(2 * open, pages.count());
-    random = simt::scramble(random + simt::lane_id());
-    page = windows::below(open, random) / n * n;
-  }
-  windows::last_open(pages).fetch_max((open - 1) / 32, simt::relaxed);
-  return page;
-}
-
-/// n pages at any place: upwards from somewhere, then from the front.
-template <std::uint64_t PageBytes>
-QUARRY_DEVICE std::uint32_t scatter<PageBytes>::find_run(scatter_pages pages, std::uint32_t n) {
-  const std::uint32_t start = windows::below(pages.count(), windows::draw()) / n * n;
-  bool again = false;
-  for (std::uint32_t at = start;;) {
-    const std::uint32_t page = pages.next_run(n, at);
-    if (again && page >= start) return none;
-    again = again || page == none;
-    at = 0;
-    if (page == none) continue;
-    const std::uint32_t got = pages.claim_run(page, n);
-    if (got == n) return page;
-    at = page + got + 1;
-  }
 }
 
 }  // namespace quarry

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What scatter keeps for one page: a word that says what the page is used for, and a bitmap of its chunks.
+/// What scatter keeps for one page: a word that says what the page is used for, and a bitmap of its
+/// chunks.
 ///
-///   bits     31 | 30 … 21 | 20 … 11      | 10 … 0
-///   chunks    0 | cursor  | capacity - 1 | count        a page cut into `capacity` equal chunks
+///   bits     31 | 30 .. 21 | 20 .. 11     | 10 .. 0
+///   chunks    0 | cursor   | capacity - 1 | count       a page cut into `capacity` equal chunks
 ///   run       1 | length in pages                       the first page of a large block
 ///   run       1 | 0                                     its other pages
 ///
-/// count    chunks that are taken, being taken or being given back. At 0 the page is empty: it belongs to
-///          nobody, whatever capacity it shows, and whoever comes next cuts it anew. A page never used is 0.
-/// cursor   the chunk after those handed out last: where free ones are likely. A hint that costs nothing,
-///          since it changes together with the count.
-/// bitmap   a set bit is a chunk in use. malloc adds to the count and then sets bits, free clears its bit
-///          and then subtracts from the count:
-///            count == bits set + reserved and not yet claimed + cleared and not yet subtracted
+/// count    chunks that are taken, being taken or being given back. At 0 the page is empty: it
+///          belongs to nobody, whatever capacity it shows, and whoever comes next cuts it anew. A
+///          page never used is 0.
+/// cursor   the chunk after those handed out last: where free ones are likely. A hint that costs
+///          nothing, since it changes together with the count.
+/// bitmap   a set bit is a chunk in use. malloc adds to the count and then sets bits, free clears
+///          its bit and then subtracts from the count:
+///            count == bits set + reserved, not yet claimed + cleared, not yet subtracted
 ///          So an empty page has no bit set, and every reservation finds a clear bit.
 
 #include <quarry/core/bitmap.hpp>
@@ -76,8 +78,8 @@ class scatter_state {
 };
 
 /// Claims any chunk of a page in which this lane has a reservation, near chunk `at` if it can.
-/// Progress: every reservation has a clear bit at all times, so a round over the words that finds none was
-/// overtaken by the claims of others.
+/// Progress: every reservation has a clear bit at all times, so a round over the words that finds
+/// none was overtaken by the claims of others.
 QUARRY_NOINLINE QUARRY_DEVICE inline std::uint32_t claim_chunk(std::uint32_t* words,
                                                                std::uint32_t capacity,
                                                                std::uint32_t at) {

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// scatter_walk: reads the words and bits of a scatter between kernels: what is wrong, and what is where.
+/// scatter_walk: reads the words and bits of a scatter between kernels: what is wrong, and what is
+/// where.
 ///
 ///   count == bits set, all below the capacity; none in an empty page or a run
 ///   a run of n pages is followed by n - 1 pages that say so, and no other page does

@@ -1,24 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// scatter_windows: where scatter looks for a page. Each capacity has a window of pages, and a hash chooses in it.
+/// scatter_windows: where scatter looks for a page. Each capacity has a window of pages, and a hash
+/// chooses in it.
 ///
-///   pool   | ……… [ window of 85 ] … [ window of 4 …… ] …… [ 85 ] …… |  never used ……………… |
-///                                                                  open
+///   pool   | .... [ window of 85 ] .... [ window of 4 .... ] .. [ of 16 ] .. | never used ...... |
+///          | open                                                            |
 ///
-/// A window is one page at first and moves on when it is full, so that lone requests fill pages instead
-/// of opening one each. It grows by one page for each request that lost its page to others: as wide as there
-/// are lanes in each other's way, up to 1/64 of the pool for a capacity. In large pools there are eight sets
-/// of windows, and a multiprocessor uses one of them.
+/// A window is one page at first and moves on when it is full, so that lone requests fill pages
+/// instead of opening one each. It grows by one page for each request that lost its page to others:
+/// as wide as there are lanes in each other's way, up to 1/64 of the pool for a capacity. Large
+/// pools have eight sets of windows, and a multiprocessor uses one of them.
 ///
-/// Where to look, one after the other, for lanes of a warp that want the same capacity:
-///   first_place  a hashed page of the window, side by side
-///   near_place   crowded: another one, in a wider window. Else whole blocks of the window, if the group was
-///                so small that it had seen only some pages
-///   far_place    another place in the part of the pool that is open, if at least every second page has room there;
-///                else pages never used behind it. The window moves there
-///   any_place    all blocks, each lane at another: 32 full pages with one load
-/// What they return is a proposal: the pages are looked at again. Windows and `open` are hints, changed
-/// without order; only any_place ends a search, and it sees every page.
+/// Where to look, one after the other, for the lanes of a warp that want the same capacity:
+///   first_place  a hashed page of the window, and those that follow it: one for each lane
+///   near_place   if others were faster: another one, in a window that is wider now. Else a group
+///                so small that it had seen only some pages looks at whole blocks of the window
+///   far_place    somewhere in the open part, if at least every second page there has room; else
+///                pages never used. The window moves there, and the open part grows
+///   any_place    all blocks, each lane at another: 32 full pages with one load. If that fails, it
+///                is noted, and fails at once until somebody makes room (scatter_pages.hpp)
+/// What they return is a proposal: the pages are looked at again. Windows and the open part are
+/// hints, changed without any order; only any_place ends a search, and it sees every page.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/pool/scatter_pages.hpp>
@@ -59,8 +61,10 @@ class scatter_windows {
  public:
   static constexpr std::uint32_t none = scatter_pages::none;
 
-  /// How many there are; they lie behind the pages.
-  QUARRY_DEVICE static std::uint32_t count(std::uint32_t pages) { return sets(pages) * set_size; }
+  /// How many words there are; they lie behind the pages. The last set notes failures.
+  QUARRY_DEVICE static std::uint32_t count(const scatter_pages& pages) {
+    return (sets(pages) + 1) * set_size;
+  }
 
   /// For hashes; other in each warp and at each time.
   QUARRY_DEVICE static std::uint32_t draw() {
@@ -78,33 +82,40 @@ class scatter_windows {
     return simt::atomic_ref<std::uint32_t>(pages.behind(0));
   }
 
+  /// A note on the last search for this capacity that found nothing; 0: there was none. At 0: for
+  /// runs.
+  QUARRY_DEVICE static simt::atomic_ref<std::uint64_t> last_failure(const scatter_pages& pages,
+                                                                    std::uint32_t capacity) {
+    return word(pages, sets(pages) * set_size + capacity);
+  }
+
   QUARRY_DEVICE static std::uint32_t first_place(const scatter_pages& pages,
                                                  const scatter_group& us, std::uint32_t capacity,
                                                  std::uint32_t random) {
     return place(pages, window(pages, capacity).load(simt::relaxed), random) + us.rank;
   }
-  // The others return none where they have nothing to propose; any_place: there is no room. They are called
-  // seldom and therefore out of line, and take the pages by value: an object whose address is
-  // taken would be copied to each lane's stack.
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t near_place(scatter_pages pages,
-                                                                std::uint32_t capacity,
-                                                                bool crowded);
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t far_place(scatter_pages pages,
-                                                               std::uint32_t capacity);
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t any_place(scatter_pages pages,
-                                                               std::uint32_t capacity);
+  // The others return none where they have nothing to propose; any_place: there is no room. They
+  // are called seldom, and from a function out of line.
+  QUARRY_DEVICE static std::uint32_t near_place(scatter_pages pages, std::uint32_t capacity,
+                                                bool crowded);
+  QUARRY_DEVICE static std::uint32_t far_place(scatter_pages pages, std::uint32_t capacity);
+  QUARRY_DEVICE static std::uint32_t any_place(scatter_pages pages, std::uint32_t capacity);
 
  private:
   static constexpr std::uint32_t set_size = align_up(MaxCapacity + 1, 16u);  // whole lines
 
-  QUARRY_DEVICE static std::uint32_t sets(std::uint32_t pages) { return pages < 4096 ? 1 : 8; }
+  QUARRY_DEVICE static std::uint32_t sets(const scatter_pages& pages) {
+    return pages.many() ? 8 : 1;
+  }
+  QUARRY_DEVICE static simt::atomic_ref<std::uint64_t> word(const scatter_pages& pages,
+                                                            std::uint32_t i) {
+    return simt::atomic_ref<std::uint64_t>(reinterpret_cast<std::uint64_t&>(pages.behind(2 * i)));
+  }
 
   /// A window is a word: the first page, and above bit 32 how many there are more.
   QUARRY_DEVICE static simt::atomic_ref<std::uint64_t> window(const scatter_pages& pages,
                                                               std::uint32_t capacity) {
-    auto* const all = reinterpret_cast<std::uint64_t*>(&pages.behind(0));
-    return simt::atomic_ref<std::uint64_t>(
-        all[simt::sm_id() % sets(pages.count()) * set_size + capacity]);
+    return word(pages, simt::sm_id() % sets(pages) * set_size + capacity);
   }
   static constexpr std::uint64_t one_more = std::uint64_t{1} << 32;
   QUARRY_DEVICE static constexpr std::uint32_t more(std::uint64_t window) {
@@ -140,7 +151,7 @@ QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::near_place(scatter_pag
   std::uint32_t page = place(pages, here, random);
   crowded = us.which(crowded) != 0;
   if (crowded) {
-    if (us.rank == 0 && more(here) < pages.count() / (64 * sets(pages.count())))
+    if (us.rank == 0 && more(here) < pages.count() / (64 * sets(pages)))
       window(pages, capacity).add(one_more, simt::relaxed);
     page += us.rank;
   } else {
@@ -179,19 +190,23 @@ template <std::uint32_t MaxCapacity>
 QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::any_place(scatter_pages pages,
                                                                     std::uint32_t capacity) {
   const scatter_group us(simt::coalesced(), capacity);
-  const std::uint32_t start =
-      us.agree(static_cast<std::uint32_t>(window(pages, capacity).load(simt::relaxed))) / 32;
-  std::uint32_t page = pages.count();
-  bool done = false;
-  for (std::uint32_t seen = 0; !simt::all(us.all, done); seen += us.size()) {
-    std::uint32_t block = start + seen + us.rank;
+  const std::uint64_t last = us.agree(last_failure(pages, capacity).load(simt::acquire));
+  const std::uint64_t note = pages.releases(us.all) + 1;
+  std::uint32_t block =
+      us.agree(static_cast<std::uint32_t>(window(pages, capacity).load(simt::relaxed))) / 32 +
+      us.rank;
+  std::uint32_t page = last == note ? none : pages.count();
+  std::uint32_t left = page == none ? 0 : pages.blocks();  // for all of the group
+  while (simt::any(us.all, left != 0)) {
     if (block >= pages.blocks()) block -= pages.blocks();
-    if (!done && seen + us.rank < pages.blocks()) page = pages.find(block, capacity, start);
+    if (us.rank < left) page = pages.find(block, capacity, 0);
     const simt::lane_mask finders = us.which(page != pages.count());
-    if (!done && is_first_of(finders)) follow(pages, capacity, page, none);
-    if (!done && finders == 0 && seen + us.size() >= pages.blocks()) page = none;
-    done = finders != 0 || page == none;
+    if (left != 0 && is_first_of(finders)) follow(pages, capacity, page, none);
+    if (left != 0 && finders == 0 && left <= us.size()) page = none;
+    left = finders != 0 || left <= us.size() ? 0 : left - us.size();
+    block += us.size();
   }
+  if (page == none && us.rank == 0) last_failure(pages, capacity).store(note, simt::release);
   return page;
 }
 
