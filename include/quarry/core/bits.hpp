@@ -163,4 +163,9 @@ struct reciprocal {
   }
 };
 
+/// The upper half of the product.
+QUARRY_DEVICE constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
+  return static_cast<std::uint64_t>(static_cast<detail::uint128>(a) * b >> 64);
+}
+
 }  // namespace quarry

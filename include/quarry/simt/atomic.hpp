@@ -29,6 +29,35 @@ inline constexpr std::memory_order relaxed = std::memory_order_relaxed;
 inline constexpr std::memory_order acquire = std::memory_order_acquire;
 inline constexpr std::memory_order release = std::memory_order_release;
 inline constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
+/// Orders that are cheaper on a GPU, where a fence costs as much as two atomics and an acquire empties the
+/// multiprocessor's cache. On the CPU they are what the name of the plain order says.
+///   by_value     acquire, for a read whose value everything depends on that comes after: an address computed from
+///                it, or a branch. A GPU performs no access before it knows where and whether. Data reached that
+///                way must not be read through the cache (atomic loads are not), or be the reader's own.
+///   after_loads  release, for a write after a branch on what loads found: others may overwrite what was read.
+///   before_fence acquire, for reads of many words, and then one fence_loads() for all of them.
+///   after_fence  release, for a write with a fence_stores() some way before it, while other things happen.
+#if QUARRY_DEVICE_CODE
+inline constexpr std::memory_order by_value = std::memory_order_relaxed;
+inline constexpr std::memory_order after_loads = std::memory_order_relaxed;
+inline constexpr std::memory_order before_fence = std::memory_order_relaxed;
+inline constexpr std::memory_order after_fence = std::memory_order_relaxed;
+#else
+inline constexpr std::memory_order by_value = std::memory_order_acquire;
+inline constexpr std::memory_order after_loads = std::memory_order_release;
+inline constexpr std::memory_order before_fence = std::memory_order_acquire;
+inline constexpr std::memory_order after_fence = std::memory_order_release;
+#endif
+QUARRY_DEVICE inline void fence_loads() {
+#if QUARRY_DEVICE_CODE
+  __threadfence();
+#endif
+}
+QUARRY_DEVICE inline void fence_stores() {
+#if QUARRY_DEVICE_CODE
+  __threadfence();
+#endif
+}
 
 namespace exec {
 
@@ -253,5 +282,16 @@ class atomic_ref {
 
   T* word_;
 };
+
+/// Acquires what was released to n words by lanes that then counted together, where the caller saw the count: each
+/// lane counted after it had the result of its atomic on a word, so on a GPU the words are there, and a fence does.
+template <atomic_word T>
+QUARRY_DEVICE void acquire_words(T* words, std::uint32_t n) {
+#if QUARRY_DEVICE_CODE
+  __threadfence();
+#else
+  for (std::uint32_t i = 0; i < n; ++i) (void)atomic_ref<T>(words[i]).load(acquire);
+#endif
+}
 
 }  // namespace quarry::simt

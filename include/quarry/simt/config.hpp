@@ -5,6 +5,7 @@
 /// A function marked QUARRY_DEVICE is code of a lane. nvcc compiles it twice: its GPU pass maps the
 /// primitives of simt/ to instructions, its host pass (and any plain C++20 compiler) maps them to
 /// the CPU executor. One source serves both machines, and both may live in one binary.
+/// QUARRY_ROLLED before a loop: not worth the registers of unrolling it.
 
 #if defined(__CUDACC__)
 #define QUARRY_CUDA 1
@@ -19,8 +20,10 @@
 // 1 only while code for the GPU is generated.
 #if defined(__CUDA_ARCH__)
 #define QUARRY_DEVICE_CODE 1
+#define QUARRY_ROLLED _Pragma("unroll 1")
 #else
 #define QUARRY_DEVICE_CODE 0
+#define QUARRY_ROLLED
 #endif
 
 #if defined(__has_feature)

@@ -95,6 +95,7 @@ class executor {
   }
   void spin() {
     if (chooser_ == nullptr) return give_way();
+    if (chooser_->ends_wait_of_others()) (void)release_some_company();
     lane& next = chooser_->at_spin(*current_);
     check_limit();
     if (&next != current_) switch_to(next);

@@ -129,6 +129,8 @@ class chooser {
   /// Requests for company. In half of the runs lanes wait as long as anybody else can run, so that
   /// large groups form; in the others they are let go early. Who goes is everybody or a random part.
   bool ends_wait() { return !patient_ && random_.below(4) == 0; }
+  /// A lane that spins may be waiting for one that waits for company.
+  bool ends_wait_of_others() { return random_.below(8) == 0; }
   lane_mask some_lanes() {
     return random_.below(2) == 0 ? full_warp : static_cast<lane_mask>(random_.next());
   }

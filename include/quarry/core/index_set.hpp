@@ -1,0 +1,261 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// index_set: which of N things are there to be taken; many lanes put and take at once, the lowest first.
+///
+///   top     [ 1 ……………………………………… ]                one bit for 64 words of `some`
+///   some    [ 1 0 1 …………… ][ 0 0 …… ]              one bit for a word of `words`: not empty, perhaps
+///   words   [ 0110… ][ 0000… ][ 1111… ] …           one bit for each index: in the set
+///
+/// The words decide; the two levels above are hints that save the walk over empty words. A taker follows the
+/// hints down to a low word, and takes a bit of it by one atomic. How many of the lowest words it chooses
+/// among is the caller's `reach`: 1 keeps the set compact, more keeps takers apart; a taker that loses a race
+/// reaches further.
+///
+/// Invariant: between calls a word that is not empty has its bit in `some`, and so on upwards. Whoever makes a
+/// word non-empty sets the hint. Whoever empties it clears the hint, then looks at the word again and sets the
+/// hint if it is not empty any more: hints are changed by read-modify-writes that acquire and release, so of a
+/// put and a clearing that meet either the put's hint comes second, or the second look sees the put.
+/// Ordering: put releases and take acquires: what was done before the put is past for the taker.
+/// Bound: a taker that lost `patience` races walks over all words once. none means that the hints led nowhere;
+/// while another lane is between clearing a hint and setting it again, that can be said too early.
+
+#include <quarry/core/bitmap.hpp>
+#include <quarry/core/bits.hpp>
+#include <quarry/core/carve.hpp>
+#include <quarry/simt/atomic.hpp>
+#include <quarry/simt/random.hpp>
+
+#include <algorithm>
+#include <cstdint>
+
+namespace quarry {
+
+class index_set {
+ public:
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
+  /// A run this short is looked for inside one word.
+  static constexpr std::uint32_t short_run = 32;
+
+  index_set() = default;
+  index_set(carve& metadata, const char* name, std::uint32_t size)
+      : index_set(metadata.take<std::uint64_t>(name, length(size)), size) {}
+  /// A view of length(size) words, which stay the caller's.
+  QUARRY_DEVICE index_set(std::uint64_t* words, std::uint32_t size) : size_(size), words_(words) {}
+  QUARRY_DEVICE static constexpr std::uint64_t length(std::uint32_t n) {
+    return std::uint64_t{parts(n)} + parts(parts(n)) + parts(parts(parts(n)));
+  }
+
+  QUARRY_DEVICE std::uint32_t size() const { return size_; }
+
+  /// All indices in the set: the share of one lane. Nobody else may use it yet. (Zeroed memory: none is.)
+  QUARRY_DEVICE void fill(std::uint64_t lane, std::uint64_t lanes) const;
+
+  QUARRY_DEVICE void put(std::uint32_t i) const {
+    if (word(i / 64).fetch_or(bit(i), simt::release) == 0) set_hint(i / 64);
+  }
+  /// The first n indices from `first` on.
+  QUARRY_DEVICE void put_run(std::uint32_t first, std::uint32_t n) const;
+
+  /// Takes one index; none: the set was empty.
+  QUARRY_DEVICE std::uint32_t take(std::uint32_t salt, std::uint32_t reach) const;
+
+  /// Takes n indices side by side and returns the first; none: there were no such.
+  QUARRY_DEVICE std::uint32_t take_run(std::uint32_t n, std::uint32_t salt) const {
+    std::uint32_t first = n <= short_run ? take_short_run(n, salt) : none;
+    for (std::uint32_t from = 0; first == none; ++from) {
+      from = find_run(n, from);
+      if (from == none) break;
+      if (take_all(from, n)) first = from;
+    }
+    return first;
+  }
+  // The parts of that. A short run is looked for in a few words, any run in all of them.
+  QUARRY_DEVICE std::uint32_t take_short_run(std::uint32_t n, std::uint32_t salt) const;
+  /// Where n indices lie side by side, the first of them `from` or above; none: nowhere.
+  QUARRY_DEVICE std::uint32_t find_run(std::uint32_t n, std::uint32_t from) const;
+  /// The run from `first` on, or nothing.
+  QUARRY_DEVICE bool take_all(std::uint32_t first, std::uint32_t n) const;
+
+  /// Takes this index if it is there.
+  QUARRY_DEVICE void take_this(std::uint32_t i) const {
+    if ((word(i / 64).load(simt::relaxed) & bit(i)) != 0) (void)take_bits(i / 64, bit(i));
+  }
+
+  // Between kernels.
+  bool contains(std::uint32_t i) const { return (words_[i / 64] & bit(i)) != 0; }
+  std::uint32_t count() const {
+    std::uint32_t n = 0;
+    for (std::uint32_t w = 0; w < words(); ++w) n += simt::popc(words_[w]);
+    return n;
+  }
+  /// Whether no hint is missing.
+  bool hints_hold() const {
+    for (std::uint32_t w = 0; w < words(); ++w)
+      if (words_[w] != 0 && (words_[words() + w / 64] & bit(w)) == 0) return false;
+    for (std::uint32_t s = 0; s < hint_words(); ++s)
+      if (words_[words() + s] != 0 && (words_[words() + hint_words() + s / 64] & bit(s)) == 0) return false;
+    return true;
+  }
+
+ private:
+  static constexpr unsigned patience = 32;
+
+  QUARRY_DEVICE static constexpr std::uint32_t parts(std::uint32_t n) { return ceil_div(n, 64u); }
+  QUARRY_DEVICE static constexpr std::uint64_t bit(std::uint32_t i) { return std::uint64_t{1} << i % 64; }
+  QUARRY_DEVICE std::uint32_t words() const { return parts(size_); }
+  QUARRY_DEVICE std::uint32_t hint_words() const { return parts(words()); }
+
+  QUARRY_DEVICE simt::atomic_ref<std::uint64_t> word(std::uint32_t w) const {
+    return simt::atomic_ref<std::uint64_t>(words_[w]);
+  }
+  QUARRY_DEVICE simt::atomic_ref<std::uint64_t> some(std::uint32_t s) const { return word(words() + s); }
+  QUARRY_DEVICE simt::atomic_ref<std::uint64_t> top(std::uint32_t t) const {
+    return word(words() + hint_words() + t);
+  }
+
+  QUARRY_DEVICE void set_hint(std::uint32_t w) const {
+    if (some(w / 64).fetch_or(bit(w), simt::acq_rel) == 0) top(w / 4096).fetch_or(bit(w / 64), simt::acq_rel);
+  }
+  /// Word w was empty.
+  QUARRY_DEVICE void clear_hint(std::uint32_t w) const {
+    if ((some(w / 64).fetch_and(~bit(w), simt::acq_rel) & ~bit(w)) == 0) {
+      top(w / 4096).fetch_and(~bit(w / 64), simt::acq_rel);
+      if (some(w / 64).load(simt::relaxed) != 0) top(w / 4096).fetch_or(bit(w / 64), simt::acq_rel);
+    }
+    if (word(w).load(simt::relaxed) != 0) set_hint(w);
+  }
+
+  /// Takes those of the bits that are there.
+  QUARRY_DEVICE std::uint64_t take_bits(std::uint32_t w, std::uint64_t bits) const {
+    const std::uint64_t was = word(w).fetch_and(~bits, simt::by_value);
+    if ((was & bits) != 0 && (was & ~bits) == 0) clear_hint(w);
+    return was & bits;
+  }
+  QUARRY_DEVICE void put_bits(std::uint32_t w, std::uint64_t bits) const {
+    if (bits != 0 && word(w).fetch_or(bits, simt::release) == 0) set_hint(w);
+  }
+
+  /// One of the `reach` lowest set bits. Requires: there is one.
+  QUARRY_DEVICE static unsigned choose(std::uint64_t from, std::uint32_t salt, std::uint32_t reach) {
+    const std::uint32_t n = simt::popc(from);
+    return nth_set_bit(from, (salt & 0xffff) * (n < reach ? n : reach) >> 16);
+  }
+  /// A word with something in it, as far as the hints know; none: they know of none.
+  QUARRY_DEVICE std::uint32_t find(std::uint32_t salt, std::uint32_t reach) const;
+  /// Where n set bits lie side by side in v: the lowest place; 64: nowhere.
+  QUARRY_DEVICE static unsigned place_of_run(std::uint64_t v, std::uint32_t n);
+  /// The bits of word w that belong to the run.
+  QUARRY_DEVICE static std::uint64_t part_of_run(std::uint32_t w, std::uint32_t first, std::uint32_t n) {
+    const std::uint64_t begin = std::uint64_t{w} * 64;
+    const std::uint64_t from = first > begin ? first - begin : 0;
+    const std::uint64_t to = std::uint64_t{first} + n - begin;
+    return (to >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << to) - 1) & ~std::uint64_t{0} << from;
+  }
+
+  std::uint32_t size_ = 0;
+  std::uint64_t* words_ = nullptr;
+};
+
+// ---- bodies ------------------------------------------------------------------------------------------
+
+QUARRY_DEVICE inline void index_set::fill(std::uint64_t lane, std::uint64_t lanes) const {
+  const auto level = [&](std::uint32_t first, std::uint32_t bits) {
+    for (std::uint64_t w = lane; w < parts(bits); w += lanes) {
+      const std::uint64_t left = bits - w * 64;
+      words_[first + w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+    }
+  };
+  level(0, size_);
+  level(words(), words());
+  level(words() + hint_words(), hint_words());
+}
+
+QUARRY_DEVICE inline void index_set::put_run(std::uint32_t first, std::uint32_t n) const {
+  for (std::uint32_t w = first / 64; w <= (first + n - 1) / 64; ++w) put_bits(w, part_of_run(w, first, n));
+}
+
+QUARRY_DEVICE inline std::uint32_t index_set::find(std::uint32_t salt, std::uint32_t reach) const {
+  for (std::uint32_t t = 0; t < parts(hint_words()); ++t) {
+    for (std::uint64_t groups = top(t).load(simt::relaxed); groups != 0;) {
+      const unsigned group = choose(groups, salt >> 16, reach < 64 ? 1 : reach / 64);
+      const std::uint64_t full = some(t * 64 + group).load(simt::relaxed);
+      if (full != 0) return (t * 64 + group) * 64 + choose(full, salt, reach);
+      groups &= ~(std::uint64_t{1} << group);
+    }
+  }
+  return none;
+}
+
+QUARRY_DEVICE inline std::uint32_t index_set::take(std::uint32_t salt, std::uint32_t reach) const {
+  for (unsigned attempt = 0; attempt < patience; ++attempt) {
+    const std::uint32_t w = find(salt, reach);
+    if (w == none) return none;
+    salt = simt::scramble(salt + 1);
+    if (const std::uint64_t seen = word(w).load(simt::relaxed); seen == 0) {
+      clear_hint(w);
+    } else {
+      const unsigned place = choose(seen, salt, 64);
+      if (take_bits(w, std::uint64_t{1} << place) != 0) return w * 64 + place;
+    }
+    reach = reach < 64 || attempt >= 8 ? reach * 2 : reach;
+  }
+  for (std::uint32_t w = 0; w < words(); ++w)
+    for (std::uint64_t seen; (seen = word(w).load(simt::relaxed)) != 0;) {
+      const unsigned place = simt::lowest_bit(seen);
+      if (take_bits(w, std::uint64_t{1} << place) != 0) return w * 64 + place;
+    }
+  return none;
+}
+
+QUARRY_DEVICE inline unsigned index_set::place_of_run(std::uint64_t v, std::uint32_t n) {
+  // Bit i of v: a run of `have` set bits starts at i.
+  for (std::uint32_t have = 1; v != 0 && have < n;) {
+    const std::uint32_t more = have < n - have ? have : n - have;
+    v &= v >> more;
+    have += more;
+  }
+  return v == 0 ? 64 : simt::lowest_bit(v);
+}
+
+QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t n) const {
+  const std::uint32_t last = (first + n - 1) / 64;
+  for (std::uint32_t w = first / 64; w <= last; ++w) {
+    const std::uint64_t wanted = part_of_run(w, first, n);
+    const std::uint64_t got = take_bits(w, wanted);
+    if (got == wanted) continue;
+    put_bits(w, got);
+    for (std::uint32_t back = first / 64; back < w; ++back) put_bits(back, part_of_run(back, first, n));
+    return false;
+  }
+  return true;
+}
+
+QUARRY_DEVICE inline std::uint32_t index_set::take_short_run(std::uint32_t n, std::uint32_t salt) const {
+  if (n == 1) return take(salt, 4096);
+  for (unsigned attempt = 0; attempt < 16; ++attempt) {
+    const std::uint32_t w = find(salt, attempt < 4 ? 16 : attempt < 12 ? 128 : 4096);
+    if (w == none) break;
+    salt = simt::scramble(salt + 1);
+    const unsigned place = place_of_run(word(w).load(simt::relaxed), n);
+    if (place < 64 && take_all(w * 64 + place, n)) return w * 64 + place;
+  }
+  return none;
+}
+
+QUARRY_DEVICE inline std::uint32_t index_set::find_run(std::uint32_t n, std::uint32_t from) const {
+  for (std::uint32_t at = from; n - 1 < size_ && at < size_;) {
+    const std::uint64_t rest = word(at / 64).load(simt::relaxed) >> at % 64;
+    const std::uint32_t length = 64 - at % 64;  // of rest
+    if ((rest & 1) == 0) {
+      at += rest == 0 ? length : simt::lowest_bit(rest);
+      from = at;
+    } else {
+      const std::uint32_t ones = ~rest == 0 ? 64 : simt::lowest_bit(~rest);
+      at += ones < length ? ones : length;
+      if (at - from >= n) return from;
+    }
+  }
+  return none;
+}
+
+}  // namespace quarry
