@@ -10,6 +10,8 @@
 #include <quarry/layer/xmalloc.hpp>
 #include <quarry/pool/bump.hpp>
 #include <quarry/pool/circular.hpp>
+#include <quarry/pool/scatter.hpp>
+#include <quarry/pool/slab.hpp>
 #include <quarry/pool/system_heap.hpp>
 #include <quarry/pool/wrap.hpp>
 
@@ -22,6 +24,7 @@ using warp_cmalloc = coalesce<cmalloc>;
 using warp_cfmalloc = coalesce<cfmalloc>;
 using warp_cmmalloc = coalesce<cmmalloc>;
 using warp_cfmmalloc = coalesce<cfmmalloc>;
+using warp_scatter = coalesce<scatter_alloc>;
 /// Over CUDA's malloc in the paper; Vinkler and Havran (2014) suggest a faster upstream.
 using fdgmalloc = arena_per_warp<cfmmalloc>;
 
@@ -35,6 +38,9 @@ struct allocator_label {
 template <class Allocator>
 inline constexpr allocator_label label_of = {};
 
+template <>
+inline constexpr allocator_label label_of<slab> = {"Quarry", "quarry::slab",
+                                                   "the default: slots of a class side by side, handed out by ticket"};
 template <>
 inline constexpr allocator_label label_of<bump> = {"AtomicMalloc", "quarry::bump", "one counter, no free"};
 template <>
@@ -78,6 +84,12 @@ template <>
 inline constexpr allocator_label label_of<warp_cfmmalloc> = {"CFMMalloc-warp", "quarry::warp_cfmmalloc",
                                                              "CFMMalloc, asked once a warp"};
 template <>
+inline constexpr allocator_label label_of<scatter_alloc> = {"ScatterAlloc", "quarry::scatter_alloc",
+                                                            "pages of equal chunks, found by hashing"};
+template <>
+inline constexpr allocator_label label_of<warp_scatter> = {"ScatterAlloc-warp", "quarry::warp_scatter",
+                                                           "ScatterAlloc, asked once a warp"};
+template <>
 inline constexpr allocator_label label_of<xmalloc> = {"XMalloc", "quarry::xmalloc",
                                                       "asked once a warp, FIFOs of free blocks, over CUDA's malloc"};
 template <>
@@ -88,8 +100,9 @@ template <class... Allocators>
 struct allocator_list {};
 
 using all_allocators =
-    allocator_list<bump, warp_bump, wrap, warp_wrap, system_heap, warp_system_heap, cmalloc, warp_cmalloc, cfmalloc,
-                   warp_cfmalloc, cmmalloc, warp_cmmalloc, cfmmalloc, warp_cfmmalloc, xmalloc, fdgmalloc>;
+    allocator_list<slab, bump, warp_bump, wrap, warp_wrap, system_heap, warp_system_heap, cmalloc, warp_cmalloc, cfmalloc,
+                   warp_cfmalloc, cmmalloc, warp_cmmalloc, cfmmalloc, warp_cfmmalloc, scatter_alloc,
+                   warp_scatter, xmalloc, fdgmalloc>;
 
 /// An entry of the list.
 template <class Allocator>

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What is particular to slab: tickets, recycling, release, runs; under explored schedules, with rings and reserves
+/// so small that a few operations go round them.
+
+#include "check/effort.hpp"
+
+#include <quarry/check/explore_allocator.hpp>
+#include <quarry/heap.hpp>
+#include <quarry/pool/slab.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <vector>
+
+namespace quarry {
+namespace {
+
+using two_shards = basic_slab<slab_tuning{.pool_per_shard = 2048,
+                                          .most_shards = 2,
+                                          .tickets_per_ring = 32,
+                                          .reserve = 3,
+                                          .reserve_one_in = 3}>;
+using tight = basic_slab<slab_tuning{.most_segment_log2 = 8,
+                                     .pool_per_shard = 2048,
+                                     .most_shards = 1,
+                                     .tickets_per_ring = 16,
+                                     .reserve = 4,
+                                     .reserve_one_in = 2}>;
+
+template <class Slab>
+void explore(std::uint64_t pool) {
+  for (const std::uint32_t lanes : {3u, 8u, 40u})
+    expect_survival<Slab>({.bounds = {.lanes = lanes, .blocks = 3, .operations = 5},
+                           .pool_bytes = pool,
+                           .schedules = scaled(lanes == 40 ? 4000 : 20'000),
+                           .step_limit = 400'000,
+                           .refill_one_in = 4});
+}
+TEST(ExploreSlab, AsItIs) { explore<slab>(4096); }
+TEST(ExploreSlab, WithTwoShards) { explore<two_shards>(6000); }
+TEST(ExploreSlab, WithTightRingsAndAReserve) { explore<tight>(4096); }
+
+std::vector<void*> fill(const heap<slab, cpu>& h, std::size_t size) {
+  std::vector<void*> blocks;
+  while (void* const p = h.malloc(size)) blocks.push_back(p);
+  return blocks;
+}
+
+TEST(Slab, GivesAllMemoryToAnyClassInTurn) {
+  const heap<slab, cpu> h(4_MiB);
+  for (const std::size_t size : {64u, 4096u, 16u, 1u << 20, 256u}) {
+    const std::vector<void*> blocks = fill(h, size);
+    EXPECT_EQ(blocks.size() * size, std::size_t{4} << 20) << size;
+    EXPECT_EQ(h.statistics().live_blocks, blocks.size());
+    for (void* const p : blocks) h.free(p);
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+  EXPECT_EQ(h.statistics().live_blocks, 0u);
+}
+
+TEST(Slab, UsesAFreedSlotAgainHoweverFullItIs) {
+  const heap<slab, cpu> h(1_MiB);
+  const std::vector<void*> blocks = fill(h, 48);
+  for (const std::size_t i : {std::size_t{0}, blocks.size() / 2, blocks.size() - 1}) {
+    h.free(blocks[i]);
+    EXPECT_EQ(h.malloc(48), blocks[i]);
+    EXPECT_EQ(h.malloc(48), nullptr);
+  }
+}
+
+TEST(Slab, ReleasesASegmentToOtherClasses) {
+  const heap<slab, cpu> h(64_KiB);
+  const std::vector<void*> small = fill(h, 16);
+  EXPECT_EQ(h.malloc(128), nullptr);
+  for (std::size_t i = 0; i < 256 / 16; ++i) h.free(small[i]);  // a segment's worth, in one piece
+  EXPECT_NE(h.malloc(128), nullptr);
+}
+
+TEST(Slab, AlignsUpToASegment) {
+  const heap<slab, cpu> h(16_MiB);
+  for (std::size_t alignment = 16; alignment <= 256; alignment *= 2)
+    for (const std::size_t n : {std::size_t{1}, alignment - 1, alignment + 1, std::size_t{3000}}) {
+      void* const p = h.ref().malloc(n, alignment);
+      ASSERT_NE(p, nullptr);
+      EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % alignment, 0u) << n;
+      EXPECT_GE(h.ref().allocator().usable_size(p), n);
+    }
+}
+
+TEST(Slab, TellsWhatABlockHolds) {
+  const heap<slab, cpu> h(16_MiB);
+  EXPECT_EQ(h.ref().allocator().usable_size(h.malloc(1)), 16u);
+  EXPECT_EQ(h.ref().allocator().usable_size(h.malloc(129)), 160u);
+  EXPECT_EQ(h.ref().allocator().usable_size(h.malloc(100'000)), 131'072u);
+}
+
+TEST(Slab, KeepsItsMetadataSmall) {
+  for (const std::uint64_t pool : {std::uint64_t{64} << 20, std::uint64_t{1} << 30, std::uint64_t{16} << 30,
+                                   std::uint64_t{100} << 30})
+    EXPECT_LE(static_cast<double>(metadata_bytes<slab>(pool)), 0.02 * static_cast<double>(pool)) << pool;
+}
+
+TEST(Slab, ServesManyLanesAtOnceOnTheExecutor) {
+  const heap<slab, cpu> h(16_MiB);
+  struct churn {
+    heap_ref<slab, cpu> heap;
+    std::uint32_t* failed;
+    void operator()() const {
+      simt::lane_random draw(simt::global_thread());
+      for (int i = 0; i < 20; ++i) {
+        auto* const p = static_cast<std::uint32_t*>(heap.malloc(4 + draw.below(2000)));
+        const auto mine = static_cast<std::uint32_t>(simt::global_thread());
+        if (p != nullptr) *p = mine;
+        if (p == nullptr || *p != mine) simt::atomic_ref<std::uint32_t>(*failed).add(1, simt::relaxed);
+        heap.free(p);
+      }
+    }
+  };
+  std::uint32_t failed = 0;
+  launch<cpu>({32, 128}, churn{h.ref(), &failed});
+  EXPECT_EQ(failed, 0u);
+  EXPECT_EQ(h.statistics().live_blocks, 0u);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+}  // namespace
+}  // namespace quarry
