@@ -5,6 +5,7 @@
 #include "command.hpp"
 #include "demo.hpp"
 #include "parse.hpp"
+#include "region_command.hpp"
 
 #include <fmt/format.h>
 
@@ -31,6 +32,7 @@ constexpr const char* examples =
     "  quarry explore AtomicMalloc        schedules drawn at random, an oracle beside them\n"
     "  quarry bench --quick               times under the workloads of the literature\n"
     "  quarry costs                       atomics and collectives a call, exact\n"
+    "  quarry region fragmentation        regions on the host: slabs, packing, snapshots\n"
     "\n"
     "quarry COMMAND --help says more.\n"
     "Exit code: 0 all is well; 1 a check failed; 2 the command line makes no sense.";
@@ -72,6 +74,7 @@ int run(CLI::App& app, int argc, char** argv) {
   add_list(app, chosen);
   add_explore(app, chosen);
   add_costs(app, chosen);
+  add_region(app, chosen);
   add_bench(app, chosen);
   try {
     app.parse(argc, argv);

@@ -1,0 +1,237 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// free_runs: the free slabs of one owner, as runs that never touch each other.
+///
+///   by address   a trie, first slab -> length: the lowest, the nearest
+///   by length    32 lists, list k holds runs of 2^k ... 2^(k+1) - 1 slabs: one that fits
+///   by neighbour the units of its first and last slab say that it is one (slab_table.hpp)
+///
+/// The paper has the trie alone, and joins by asking it. Then giving slabs back may need a new node,
+/// and free must not fail for lack of memory. Here the slab table and lists carry everything and need no
+/// memory; a run for which the trie finds no node is only not found by address until it is taken.
+///
+/// Invariants: the first and last slab of a run are marked, and no slab beside a run is; each run
+/// is in one list; the trie's entries are runs; no two runs are neighbours.
+/// Cost: insert and take look at a few runs and do a few trie operations; only a take that finds no
+/// run of a longer list walks the list of its own length to the end before it gives up.
+/// Not thread-safe: the owner's lock, if there is one, covers it.
+
+#include <quarry/region/pool_source.hpp>
+
+#include <bit>
+#include <string>
+
+namespace quarry {
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+class free_runs {
+ public:
+  using table_type = slab_map<Geometry>;
+  using index_type = trie<0, 32, Nodes>;
+
+  free_runs(const table_type& table, pool_stamp owner, Nodes& nodes)
+      : table_(table), owner_(owner), index_(nodes) {
+    for (slab_number& head : bins_) head = no_slab;
+  }
+
+  /// Joins neighbours. Requires: the slabs are the owner's, in no run, and their units none.
+  void insert(slab_run run);
+
+  /// The lowest of the first few runs that are long enough, else any that is. Empty: none is.
+  /// The first slab's number is a multiple of `alignment`, a power of two.
+  slab_run take(slab_number count, slab_number alignment = 1);
+
+  /// Exactly these slabs. False: not all of them are free.
+  bool take_at(slab_run wanted);
+
+  /// The run that ends just below `end`, or starts at `first`; empty: none does.
+  slab_run ending_at(slab_number end) const;
+  slab_run starting_at(slab_number first) const;
+
+  /// The run with the highest address among those the index knows; empty: none.
+  slab_run highest() const {
+    const auto it = index_.last();
+    return it ? slab_run{static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())}
+              : slab_run{};
+  }
+  void remove(slab_run run);
+
+  std::uint64_t slabs() const { return slabs_; }
+  std::uint64_t runs() const { return runs_; }
+
+  template <class Visit>
+  void for_each(Visit visit) const {
+    for (slab_number head : bins_)
+      for (slab_number n = head; n != no_slab;) {
+        const slab_run run{n, length(n)};
+        n = table_.links(n).next;
+        visit(run);
+      }
+  }
+
+  /// Leaves slabs and nodes to whoever discards them.
+  void forget() { index_.forget(); }
+
+  std::string check_invariants() const;
+
+ private:
+  static constexpr unsigned looks = 8;  // runs looked at by address, and in a list by length
+
+  static unsigned bin_of(slab_number count) {
+    return static_cast<unsigned>(std::bit_width(count)) - 1;
+  }
+  slab_number length(slab_number n) const {
+    return static_cast<slab_number>(table_.links(n).count);
+  }
+  void mark(slab_number n, std::uint16_t as, slab_number count) const {
+    table_.units(n) = as;
+    table_.live(n) = 0;
+    table_.links(n).count = count;
+  }
+  void add(slab_run run);
+  slab_run find(slab_number count) const;
+  slab_run cut(slab_run from, slab_run part);
+
+  table_type table_;
+  pool_stamp owner_;
+  index_type index_;
+  std::uint32_t filled_ = 0;  // bit k: list k is not empty
+  slab_number bins_[32];
+  std::uint64_t slabs_ = 0;
+  std::uint64_t runs_ = 0;
+};
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void free_runs<Geometry, Nodes>::insert(slab_run run) {
+  if (const slab_run left = ending_at(run.first)) {
+    remove(left);
+    run = {left.first, left.count + run.count};
+  }
+  if (const slab_run right = starting_at(run.end())) {
+    remove(right);
+    run.count += right.count;
+  }
+  add(run);
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::take(slab_number count, slab_number alignment) {
+  const std::uint64_t room = std::uint64_t{count} + (alignment - 1);
+  if (count == 0 || room > slabs_) return {};
+  const slab_run from = find(static_cast<slab_number>(room));
+  if (!from) return {};
+  const slab_number first = (from.first + alignment - 1) & ~(alignment - 1);
+  return cut(from, {first, count});
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool free_runs<Geometry, Nodes>::take_at(slab_run wanted) {
+  const auto holds = [&](slab_run run) {
+    return run.first <= wanted.first && wanted.end() <= run.end();
+  };
+  slab_run from;
+  if (const auto it = index_.at_or_below(wanted.first))
+    from = {static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())};
+  // A run that the index had no node for. A mark inside a run may be of an earlier owner: no help.
+  if (!holds(from) && index_.size() != runs_)
+    for_each([&](slab_run run) {
+      if (holds(run)) from = run;
+    });
+  if (!holds(from)) return false;
+  cut(from, wanted);
+  return true;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::ending_at(slab_number end) const {
+  if (end == 0 || table_.owner(end - 1) != owner_) return {};
+  const slab_number last = end - 1;
+  const slab_number count = length(last);
+  if (table_.units(last) == slab_units::run_end) return {end - count, count};
+  return table_.units(last) == slab_units::run && count == 1 ? slab_run{last, 1} : slab_run{};
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::starting_at(slab_number first) const {
+  if (table_.owner(first) != owner_ || table_.units(first) != slab_units::run) return {};
+  return {first, length(first)};
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void free_runs<Geometry, Nodes>::add(slab_run run) {
+  const unsigned bin = bin_of(run.count);
+  mark(run.end() - 1, slab_units::run_end, run.count);
+  mark(run.first, slab_units::run, run.count);
+  slab_links& r = table_.links(run.first);
+  r.prev = no_slab;
+  r.next = bins_[bin];
+  if (r.next != no_slab) table_.links(r.next).prev = run.first;
+  bins_[bin] = run.first;
+  filled_ |= 1u << bin;
+  slabs_ += run.count;
+  ++runs_;
+  index_.insert(run.first, run.count);  // without a node it is found by length alone
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void free_runs<Geometry, Nodes>::remove(slab_run run) {
+  const unsigned bin = bin_of(run.count);
+  const slab_links& r = table_.links(run.first);
+  (r.prev == no_slab ? bins_[bin] : table_.links(r.prev).next) = r.next;
+  if (r.next != no_slab) table_.links(r.next).prev = r.prev;
+  if (bins_[bin] == no_slab) filled_ &= ~(1u << bin);
+  table_.units(run.first) = table_.units(run.end() - 1) = slab_units::none;
+  slabs_ -= run.count;
+  --runs_;
+  index_.erase(run.first);
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::find(slab_number count) const {
+  auto it = index_.begin();
+  for (unsigned i = 0; i < looks && it; ++i, ++it)
+    if (it.value() >= count)
+      return {static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())};
+  const unsigned bin = bin_of(count);
+  slab_number n = bins_[bin];
+  for (unsigned i = 0; i < looks && n != no_slab; ++i, n = table_.links(n).next)
+    if (length(n) >= count) return {n, length(n)};
+  // Every run of a longer list fits; where there is none, the rest of this list decides.
+  const std::uint32_t longer = bin == 31 ? 0 : filled_ & (~std::uint32_t{0} << (bin + 1));
+  if (longer != 0)
+    n = bins_[std::countr_zero(longer)];
+  else
+    while (n != no_slab && length(n) < count) n = table_.links(n).next;
+  return n == no_slab ? slab_run{} : slab_run{n, length(n)};
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::cut(slab_run from, slab_run part) {
+  remove(from);
+  if (part.first > from.first) add({from.first, part.first - from.first});
+  if (part.end() < from.end()) add({part.end(), from.end() - part.end()});
+  return part;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+std::string free_runs<Geometry, Nodes>::check_invariants() const {
+  std::string fault = index_.check_invariants();
+  std::uint64_t slabs = 0, runs = 0, indexed = 0;
+  for_each([&](slab_run run) {
+    slabs += run.count;
+    ++runs;
+    const std::string name = "the free run at slab " + std::to_string(run.first);
+    if (starting_at(run.first).count != run.count || ending_at(run.end()).count != run.count)
+      fault = name + " is not what its slabs say";
+    if (starting_at(run.end()) || ending_at(run.first)) fault = name + " touches another";
+    if (const std::uint64_t* value = index_.find(run.first)) {
+      ++indexed;
+      if (*value != run.count) fault = name + " has another length in the index";
+    }
+  });
+  if (slabs != slabs_ || runs != runs_) fault = "the free runs do not add up";
+  if (indexed != index_.size()) fault = "the index of free runs has an entry too many";
+  return fault;
+}
+
+}  // namespace quarry

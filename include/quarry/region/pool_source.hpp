@@ -1,0 +1,75 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// pool_source: where a slab pool gets its slabs and the memory for its metadata, chosen when the
+/// pool is made. Asked on slow paths only, hence virtual.
+/// node_pool: trie nodes cut from chunks of that metadata, all discarded at once with the pool.
+
+#include <quarry/region/slab_table.hpp>
+#include <quarry/region/trie.hpp>
+
+#include <cstddef>
+
+namespace quarry {
+
+class pool_source {
+ public:
+  /// A run of at least `least` slabs, `wanted` where that is easy; an empty run: there is none.
+  virtual slab_run more_slabs(slab_number least, slab_number wanted) = 0;
+  /// 64-byte aligned; nullptr: there is none left.
+  virtual void* take_metadata(std::size_t size) = 0;
+  virtual void give_metadata(void* p, std::size_t size) = 0;
+  /// Slabs became free. May take free runs of the pool away; may call nothing else of it.
+  virtual void slabs_freed() {}
+
+ protected:
+  ~pool_source() = default;
+};
+
+/// chunk  | next chunk, rest of the line | node | node | ...     1 KiB, 15 nodes
+/// Cost of discard: one call for each chunk.
+class node_pool {
+ public:
+  explicit node_pool(pool_source& source) : source_(&source) {}
+  node_pool(const node_pool&) = delete;
+  node_pool& operator=(const node_pool&) = delete;
+  ~node_pool() { discard(); }
+
+  void* take_node() {
+    if (free_ == nullptr && !add_chunk()) return nullptr;
+    link* node = free_;
+    free_ = node->next;
+    return node;
+  }
+  void give_node(void* p) { free_ = new (p) link{free_}; }
+
+  /// All nodes at once, given back or not. Tries that use them must forget them.
+  void discard() {
+    free_ = nullptr;
+    while (chunks_ != nullptr) {
+      link* next = chunks_->next;
+      source_->give_metadata(chunks_, chunk_size);
+      chunks_ = next;
+    }
+  }
+
+ private:
+  struct link {
+    link* next;
+  };
+  static constexpr std::size_t chunk_size = 1024;
+
+  bool add_chunk() {
+    auto* chunk = static_cast<std::byte*>(source_->take_metadata(chunk_size));
+    if (chunk == nullptr) return false;
+    chunks_ = new (chunk) link{chunks_};
+    for (std::size_t at = chunk_size - 64; at > 0; at -= 64) give_node(chunk + at);
+    return true;
+  }
+
+  pool_source* source_;
+  link* free_ = nullptr;
+  link* chunks_ = nullptr;
+};
+static_assert(trie_node_source<node_pool>);
+
+}  // namespace quarry

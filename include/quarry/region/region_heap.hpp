@@ -1,0 +1,117 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// region_heap: regions as a drop-in heap: malloc and free for any number of threads.
+///
+/// Each thread allocates in one of 64 shared regions, chosen by the order in which threads came, so
+/// that two threads meet only where there are more than 64 of them, or where one frees what another
+/// allocated: free finds the region by the address and takes its lock.
+/// malloc(0) gives an object, as C programs expect. free of what is no object is told, not done.
+
+#include <quarry/region/region_tree.hpp>
+
+#include <array>
+#include <cstring>
+
+namespace quarry {
+
+template <slab_geometry Geometry = default_geometry>
+class region_heap {
+ public:
+  using tree_type = basic_region_tree<Geometry>;
+
+  explicit region_heap(const tree_options& options = {}) : tree_(options) {}
+
+  void* malloc(std::size_t n) { return allocate(n, Geometry.slot); }
+  void* aligned_alloc(std::size_t alignment, std::size_t n) { return allocate(n, alignment); }
+
+  region_status free(void* p) {
+    if (p == nullptr) return region_status::ok;
+    auto* node = owner(p);
+    if (node == nullptr) return region_status::not_ours;
+    lock_if guard(node->lock, true);
+    return node->it->pool.free(p);
+  }
+
+  /// 0: no object starts at p.
+  std::size_t usable_size(const void* p) {
+    auto* node = owner(p);
+    if (node == nullptr) return 0;
+    lock_if guard(node->lock, true);
+    return node->it->pool.usable_size(p);
+  }
+
+  /// As in C. nullptr and p untouched: no memory, or p is no object.
+  void* realloc(void* p, std::size_t n) {
+    if (p == nullptr) return malloc(n);
+    auto* node = owner(p);
+    if (node == nullptr) return nullptr;
+    std::size_t had = 0;
+    {
+      lock_if guard(node->lock, true);
+      had = node->it->pool.usable_size(p);
+      if (had == 0) return nullptr;
+      if (node->it->pool.resize(p, n == 0 ? 1 : n)) return p;
+    }
+    void* fresh = malloc(n);
+    if (fresh == nullptr) return nullptr;
+    std::memcpy(fresh, p, std::min(had, n));
+    free(p);
+    return fresh;
+  }
+
+  tree_type& tree() { return tree_; }
+
+  /// fork copies locks as they are: all are taken before it, and let go of on both sides.
+  void before_fork() {
+    making_.lock();
+    for (auto& place : nodes_)
+      if (auto* node = place.load(std::memory_order_acquire)) node->lock.lock();
+    tree_.lock_for_fork();
+  }
+  void after_fork(bool in_child) {
+    tree_.unlock_after_fork(in_child);
+    for (auto& place : nodes_)
+      if (auto* node = place.load(std::memory_order_acquire)) node->lock.unlock();
+    making_.unlock();
+  }
+
+ private:
+  static constexpr unsigned places = 64;
+
+  void* allocate(std::size_t n, std::size_t alignment) {
+    auto* node = mine();
+    if (node == nullptr) return nullptr;
+    lock_if guard(node->lock, true);
+    return node->it->pool.alloc(n == 0 ? 1 : n, alignment);
+  }
+
+  /// The regions of a heap are never freed, so an owner stays.
+  typename tree_type::node_type* owner(const void* p) {
+    const region_result<region_id> id = tree_.region_of(p);
+    return id ? tree_.find(*id) : nullptr;
+  }
+
+  typename tree_type::node_type* mine() {
+    static std::atomic<unsigned> threads{0};
+    static thread_local const unsigned place =
+        threads.fetch_add(1, std::memory_order_relaxed) % places;
+    auto* node = nodes_[place].load(std::memory_order_acquire);
+    return node != nullptr ? node : make(place);
+  }
+  typename tree_type::node_type* make(unsigned place) {
+    std::lock_guard guard(making_);
+    auto* node = nodes_[place].load(std::memory_order_relaxed);
+    if (node != nullptr) return node;
+    const auto id = tree_.create(root_region, sharing::many_threads);
+    if (!id) return nullptr;
+    node = tree_.find(*id);
+    nodes_[place].store(node, std::memory_order_release);
+    return node;
+  }
+
+  tree_type tree_;
+  spin_lock making_;
+  std::array<std::atomic<typename tree_type::node_type*>, places> nodes_{};
+};
+
+}  // namespace quarry

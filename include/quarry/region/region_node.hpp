@@ -1,0 +1,142 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// region_node: one region: its pool, the slabs it holds, its place in the tree.
+///
+/// A node belongs to a number and is used again with it; it is never freed while the tree lives. So
+/// a thread that comes late, with an id of a region that has died, finds a node: the id in it is
+/// another one, and the thread turns away.
+///
+/// `held` is the index of what the region holds: first slab -> number of slabs, whole chunks,
+/// neighbours joined. With it a region is packed in order and given back as a whole.
+
+#include <quarry/region/kernel_pool.hpp>
+#include <quarry/region/region_id.hpp>
+#include <quarry/region/spin_lock.hpp>
+
+#include <atomic>
+#include <new>
+#include <optional>
+
+namespace quarry {
+
+/// Who may call at the same time.
+enum class sharing : std::uint8_t {
+  one_thread,    // calls on the region are made one at a time; no lock is taken
+  many_threads,  // any thread, any time: every call takes the region's lock
+};
+
+/// Run, the latest first, when the region is freed; lies in the region itself.
+struct region_finalizer {
+  void (*run)(void*);
+  void* object;
+  region_finalizer* next;
+};
+
+template <slab_geometry Geometry>
+class basic_region_tree;
+
+template <slab_geometry Geometry>
+class region_node final : public pool_source {
+ public:
+  using tree_type = basic_region_tree<Geometry>;
+  using held_type = trie<0, 32, node_pool>;
+
+  region_node(tree_type& tree, std::uint32_t number)
+      : tree_(&tree), number_(number), id_(region_id(1, number).value()) {}
+
+  /// Of the region that lives here; a generation that nobody was told when none does.
+  region_id id() const { return region_id(id_.load(std::memory_order_acquire)); }
+  /// The same where no lock is needed to go in; else an id that nobody has.
+  region_id lone_id() const { return region_id(lone_id_.load(std::memory_order_acquire)); }
+  pool_stamp stamp() const { return number_ + 1; }
+  bool is_shared() const { return shared_.load(std::memory_order_relaxed); }
+
+  // What one life of the region consists of.
+  struct life {
+    life(region_node& node, const slab_map<Geometry>& table)
+        : nodes(node), pool(table, node.stamp(), node, nodes), held(nodes) {}
+    void forget() {
+      pool.discard();
+      held.forget();
+      nodes.discard();
+    }
+    node_pool nodes;
+    slab_pool<Geometry> pool;
+    held_type held;
+    std::uint64_t held_slabs = 0;
+    std::uint64_t surplus = tree_type::surplus_mark(0);  // free slabs at which some are given back
+    region_finalizer* finalizers = nullptr;
+  };
+
+  // For the pool.
+  slab_run more_slabs(slab_number least, slab_number wanted) override {
+    return tree_->grow(*this, least, wanted);
+  }
+  void* take_metadata(std::size_t size) override { return tree_->take_metadata(size); }
+  void give_metadata(void* p, std::size_t) override { tree_->give_metadata(p); }
+  void slabs_freed() override {
+    if (it->pool.runs().slabs() > it->surplus) tree_->take_surplus(*this);
+  }
+
+  /// Notes that the region holds these slabs, too. False: no memory for that.
+  bool hold(slab_run run);
+  /// Notes that it does not. Requires that it does. False: no memory for that; it still does.
+  bool let_go(slab_run run);
+
+  std::optional<life> it;
+  spin_lock lock;
+  region_node* parent = nullptr;
+  region_node* child = nullptr;  // the first
+  region_node* next = nullptr;   // siblings
+  region_node* prev = nullptr;
+
+ private:
+  friend tree_type;
+  void begin(region_id id, bool shared) {
+    shared_.store(shared, std::memory_order_relaxed);
+    lone_id_.store(shared ? ~std::uint64_t{0} : id.value(), std::memory_order_release);
+    id_.store(id.value(), std::memory_order_release);
+  }
+  void end() {
+    lone_id_.store(~std::uint64_t{0}, std::memory_order_release);
+    id_.store(region_id(id().generation() + 1, number_).value(), std::memory_order_release);
+  }
+
+  tree_type* tree_;
+  std::uint32_t number_;
+  std::atomic<bool> shared_{false};
+  std::atomic<std::uint64_t> id_;
+  std::atomic<std::uint64_t> lone_id_{~std::uint64_t{0}};
+};
+
+template <slab_geometry Geometry>
+bool region_node<Geometry>::hold(slab_run run) {
+  held_type& held = it->held;
+  const auto below = held.at_or_below(run.first);
+  const bool joins = below && below.key() + below.value() == run.first;
+  const std::uint64_t* above = held.find(run.end());
+  const std::uint64_t count = run.count + (above != nullptr ? *above : 0);
+  if (joins)
+    *held.find(below.key()) += count;
+  else if (held.insert(run.first, count) != trie_insert::done)
+    return false;
+  if (above != nullptr) held.erase(run.end());
+  it->held_slabs += run.count;
+  return true;
+}
+
+template <slab_geometry Geometry>
+bool region_node<Geometry>::let_go(slab_run run) {
+  held_type& held = it->held;
+  const auto entry = held.at_or_below(run.first);
+  const std::uint64_t end = entry.key() + entry.value();
+  if (run.end() < end && held.insert(run.end(), end - run.end()) != trie_insert::done) return false;
+  if (const std::uint64_t first = entry.key(); first < run.first)
+    *held.find(first) = run.first - first;
+  else
+    held.erase(first);
+  it->held_slabs -= run.count;
+  return true;
+}
+
+}  // namespace quarry

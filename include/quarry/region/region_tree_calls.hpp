@@ -1,0 +1,192 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// region_tree: the calls of its users. Part of region_tree.hpp.
+
+#include <quarry/region/region_tree.hpp>
+
+#include <cstring>
+
+namespace quarry {
+
+template <slab_geometry Geometry>
+auto basic_region_tree<Geometry>::find(region_id id) const -> node_type* {
+  if (id.number() >= most_regions || !is_alive(id)) return nullptr;
+  node_type* node = node_at(id.number());
+  return node != nullptr && node->id() == id ? node : nullptr;
+}
+
+template <slab_geometry Geometry>
+region_result<region_id> basic_region_tree<Geometry>::create(region_id parent, sharing threads) {
+  lock_guard guard(mutex_);
+  node_type* above = find(parent);
+  if (above == nullptr) return region_status::stale_region;
+  node_type* node = new_node();
+  if (node == nullptr)
+    return numbers_begun_ == most_regions ? region_status::too_many : region_status::out_of_memory;
+  node->it.emplace(*node, table_);
+  link(*node, *above);
+  ++regions_;
+  const region_id id(node->id().generation() + 1, node->number_);
+  node->begin(id, threads == sharing::many_threads);
+  return id;
+}
+
+template <slab_geometry Geometry>
+region_status basic_region_tree<Geometry>::free_region(region_id id) {
+  if (id == root_region) return region_status::root_region;
+  std::vector<node_type*> dying;
+  {
+    lock_guard guard(mutex_);
+    node_type* top = find(id);
+    if (top == nullptr) return region_status::stale_region;
+    unlink(*top);
+    for_each_below(*top, [&](node_type& node) { dying.push_back(&node); });
+    for (node_type* node : dying) node->end();
+  }
+  // Calls that were inside leave; later ones see that the id is not theirs.
+  for (node_type* node : dying)
+    if (node->is_shared()) {
+      node->lock.lock();
+      node->lock.unlock();
+    }
+  for (auto node = dying.rbegin(); node != dying.rend(); ++node)
+    for (region_finalizer* f = (*node)->it->finalizers; f != nullptr; f = f->next)
+      f->run(f->object);
+  lock_guard guard(mutex_);
+  for (auto node = dying.rbegin(); node != dying.rend(); ++node) bury(**node);
+  return region_status::ok;
+}
+
+template <slab_geometry Geometry>
+region_result<void*> basic_region_tree<Geometry>::alloc(region_id id, std::size_t n,
+                                                        std::size_t alignment) {
+  if (n == 0) return region_status::zero_size;
+  if (n > table_.size()) return region_status::too_large;
+  if (!std::has_single_bit(alignment) || alignment > Geometry.page)
+    return region_status::bad_alignment;
+  node_type* node = find(id);
+  if (node == nullptr) return region_status::stale_region;
+  lock_if guard(node->lock, node->is_shared());
+  if (node->id() != id) return region_status::stale_region;
+  void* p = node->it->pool.alloc(n, alignment);
+  if (p == nullptr) return region_status::out_of_memory;
+  return p;
+}
+
+template <slab_geometry Geometry>
+region_status basic_region_tree<Geometry>::free(void* p) {
+  if (p == nullptr) return region_status::ok;
+  const region_result<region_id> id = region_of(p);
+  if (!id) return id.status;
+  node_type* node = find(*id);
+  if (node == nullptr) return region_status::not_ours;
+  lock_if guard(node->lock, node->is_shared());
+  if (node->id() != *id) return region_status::not_ours;
+  return node->it->pool.free(p);
+}
+
+template <slab_geometry Geometry>
+region_result<void*> basic_region_tree<Geometry>::realloc(void* p, std::size_t n) {
+  if (p == nullptr) return alloc(root_region, n);
+  const region_result<region_id> id = region_of(p);
+  if (!id) return id.status;
+  return realloc(p, n, *id);
+}
+
+template <slab_geometry Geometry>
+region_result<void*> basic_region_tree<Geometry>::realloc(void* p, std::size_t n,
+                                                          region_id target) {
+  if (p == nullptr) return alloc(target, n);
+  if (n == 0) {
+    if (const region_status s = free(p); s != region_status::ok) return s;
+    return static_cast<void*>(nullptr);
+  }
+  const region_result<region_id> id = region_of(p);
+  if (!id) return id.status;
+  node_type* node = find(*id);
+  if (node == nullptr) return region_status::not_ours;
+  std::size_t had = 0;
+  {
+    lock_if guard(node->lock, node->is_shared());
+    if (node->id() != *id) return region_status::not_ours;
+    had = node->it->pool.usable_size(p);
+    if (had == 0) return region_status::not_an_object;
+    if (*id == target && node->it->pool.resize(p, n)) return p;
+  }
+  const region_result<void*> fresh = alloc(target, n);
+  if (!fresh) return fresh;
+  std::memcpy(*fresh, p, std::min(had, n));
+  if (const region_status s = free(p); s != region_status::ok) {
+    free(*fresh);  // somebody else freed p meanwhile
+    return s;
+  }
+  return fresh;
+}
+
+template <slab_geometry Geometry>
+region_status basic_region_tree<Geometry>::alloc_bulk(region_id id, std::size_t n,
+                                                      std::span<void*> out) {
+  if (n == 0) return region_status::zero_size;
+  if (n > table_.size()) return region_status::too_large;
+  node_type* node = find(id);
+  if (node == nullptr) return region_status::stale_region;
+  lock_if guard(node->lock, node->is_shared());
+  if (node->id() != id) return region_status::stale_region;
+  return node->it->pool.alloc_bulk(n, out) ? region_status::ok : region_status::out_of_memory;
+}
+
+template <slab_geometry Geometry>
+region_result<region_id> basic_region_tree<Geometry>::region_of(const void* p) const {
+  if (!table_.contains(p)) return region_status::not_ours;
+  const pool_stamp owner = table_.owner(table_.slab_at(table_.offset_of(p)));
+  if (owner == nobody || owner == outside) return region_status::not_ours;
+  const region_id id = node_at(owner - 1)->id();
+  if (!is_alive(id)) return region_status::not_ours;
+  return id;
+}
+
+template <slab_geometry Geometry>
+region_result<region_id> basic_region_tree<Geometry>::parent_of(region_id id) const {
+  lock_guard guard(mutex_);
+  node_type* node = find(id);
+  if (node == nullptr) return region_status::stale_region;
+  return node->parent == nullptr ? id : node->parent->id();
+}
+
+template <slab_geometry Geometry>
+std::size_t basic_region_tree<Geometry>::usable_size(const void* p) const {
+  const region_result<region_id> id = region_of(p);
+  node_type* node = id ? find(*id) : nullptr;
+  if (node == nullptr) return 0;
+  lock_if guard(node->lock, node->is_shared());
+  return node->id() == *id ? node->it->pool.usable_size(p) : 0;
+}
+
+template <slab_geometry Geometry>
+region_result<region_statistics> basic_region_tree<Geometry>::statistics(region_id id) const {
+  node_type* node = find(id);
+  if (node == nullptr) return region_status::stale_region;
+  lock_if guard(node->lock, node->is_shared());
+  lock_guard tree_guard(mutex_);
+  if (node->id() != id) return region_status::stale_region;
+  region_statistics s{node->it->pool.statistics(), node->it->held_slabs, 0};
+  for (const node_type* c = node->child; c != nullptr; c = c->next) ++s.children;
+  return s;
+}
+
+template <slab_geometry Geometry>
+template <class Visit>
+void basic_region_tree<Geometry>::for_each_below(node_type& top, Visit visit) const {
+  for (node_type* node = &top;;) {
+    visit(*node);
+    if (node->child != nullptr) {
+      node = node->child;
+      continue;
+    }
+    while (node != &top && node->next == nullptr) node = node->parent;
+    if (node == &top) return;
+    node = node->next;
+  }
+}
+
+}  // namespace quarry

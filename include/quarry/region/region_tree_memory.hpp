@@ -1,0 +1,288 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// region_tree: chunks, nodes, metadata, and whether it all adds up. Part of region_tree.hpp.
+
+#include <quarry/region/region_tree.hpp>
+
+namespace quarry {
+
+template <slab_geometry Geometry>
+tree_options basic_region_tree<Geometry>::fitted(tree_options options) {
+  if (options.metadata == 0)
+    options.metadata = std::max<std::uint64_t>(options.range / 64, 2 * Geometry.page);
+  return options;
+}
+
+template <slab_geometry Geometry>
+basic_region_tree<Geometry>::basic_region_tree(const tree_options& options)
+    : options_(fitted(options)),
+      table_(options_.range, options_.where),
+      kernel_(options_.metadata),
+      numbers_range_(std::size_t{most_regions} * sizeof(node_type*), 4096),
+      numbers_(reinterpret_cast<node_type**>(numbers_range_.base())),
+      free_source_(kernel_),
+      nodes_(free_source_),
+      free_(table_, nobody, nodes_) {
+  free_.insert({0, table_.count()});
+  node_type* root = new_node();
+  if (root == nullptr) throw out_of_memory("the range for metadata is too small for the root");
+  root->it.emplace(*root, table_);
+  root->begin(root_region, options_.threads == sharing::many_threads);
+  regions_ = 1;
+}
+
+template <slab_geometry Geometry>
+basic_region_tree<Geometry>::~basic_region_tree() {
+  std::vector<node_type*> all;
+  for_each_below(*node_at(0), [&](node_type& node) { all.push_back(&node); });
+  for (auto node = all.rbegin(); node != all.rend(); ++node) {
+    for (region_finalizer* f = (*node)->it->finalizers; f != nullptr; f = f->next)
+      f->run(f->object);
+    (*node)->it->forget();
+  }
+  free_.forget();
+}
+
+// ---- chunks -------------------------------------------------------------------------------------
+
+/// Slabs for a region that lacks some: a page, or less when little is left.
+template <slab_geometry Geometry>
+slab_number basic_region_tree<Geometry>::growth() const {
+  const std::uint64_t plenty = std::max<std::uint64_t>(table_.count() / 8, 1);
+  const std::uint64_t share = high_mark * free_.slabs() / plenty / chunk * chunk;
+  return static_cast<slab_number>(std::clamp<std::uint64_t>(share, low_mark, high_mark));
+}
+
+template <slab_geometry Geometry>
+slab_run basic_region_tree<Geometry>::take_free(slab_number least, slab_number wanted) {
+  const slab_run run = free_.take(wanted);
+  return run || wanted == least ? run : free_.take(least);
+}
+
+template <slab_geometry Geometry>
+slab_run basic_region_tree<Geometry>::grow(node_type& node, slab_number least, slab_number wanted) {
+  lock_guard guard(mutex_);
+  const slab_number exact = static_cast<slab_number>(
+      std::min<std::uint64_t>(align_up(std::uint64_t{least}, chunk), table_.count()));
+  if (exact < least) return {};
+  const slab_number usual =
+      std::max({exact, growth(),
+                static_cast<slab_number>(std::min<std::uint64_t>(
+                    align_up(std::uint64_t{wanted}, chunk), table_.count()))});
+  slab_run run = take_free(exact, usual);
+  if (!run && trim_others(&node, exact) != 0) run = take_free(exact, exact);
+  if (!run) return {};
+  dirty_slabs_ -= std::min<std::uint64_t>(dirty_slabs_, run.count);
+  table_.set_owner(run, node.stamp());
+  table_.forget(run);
+  if (node.hold(run)) return run;
+  give_free(run);
+  return {};
+}
+
+template <slab_geometry Geometry>
+region_status basic_region_tree<Geometry>::claim(node_type& node, slab_run run) {
+  lock_guard guard(mutex_);
+  if (run.first % chunk != 0 || run.count % chunk != 0 || run.count == 0 ||
+      run.count > table_.count() || run.first > table_.count() - run.count)
+    return region_status::too_large;
+  if (!free_.take_at(run)) return region_status::out_of_memory;
+  table_.set_owner(run, node.stamp());
+  table_.forget(run);
+  if (node.hold(run)) return region_status::ok;
+  give_free(run);
+  return region_status::out_of_memory;
+}
+
+/// Requires: nothing in the run is in use.
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::give_free(slab_run run) {
+  table_.set_owner(run, nobody);
+  free_.insert(run);
+  dirty_slabs_ += run.count;
+  if (dirty_slabs_ > options_.keep / Geometry.slab) purge_free();
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::purge_free() {
+  free_.for_each([&](slab_run run) { table_.purge(run); });
+  dirty_slabs_ = 0;
+}
+
+/// Whole chunks of the region's free runs, so that it keeps at least `leave` slabs. Returns slabs.
+template <slab_geometry Geometry>
+std::uint64_t basic_region_tree<Geometry>::trim_node(node_type& node, std::uint64_t leave) {
+  // Not in a std::vector: the tree may be what serves operator new.
+  std::array<slab_run, 32> parts;
+  std::uint64_t given = 0;
+  for (std::size_t count = parts.size(); count == parts.size();) {
+    count = 0;
+    std::uint64_t left = node.it->pool.runs().slabs();
+    node.it->pool.runs().for_each([&](slab_run run) {
+      const slab_number first = (run.first + chunk - 1) / chunk * chunk;
+      const slab_number end = run.end() / chunk * chunk;
+      if (first >= end || left < leave + chunk || count == parts.size()) return;
+      const std::uint64_t most = (left - leave) / chunk * chunk;
+      const auto part = static_cast<slab_number>(std::min<std::uint64_t>(end - first, most));
+      parts[count++] = {end - part, part};
+      left -= part;
+    });
+    for (std::size_t i = 0; i < count; ++i) {
+      if (!node.it->pool.remove_run(parts[i])) return given;
+      if (!node.let_go(parts[i])) {
+        node.it->pool.add_run(parts[i]);
+        return given;  // no metadata to note it with
+      }
+      give_free(parts[i]);
+      given += parts[i].count;
+    }
+  }
+  return given;
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::take_surplus(node_type& node) {
+  lock_guard guard(mutex_);
+  trim_node(node, surplus_mark(node.it->held_slabs) / 2);
+  // What is left lies in bits smaller than a chunk: no need to look again soon.
+  node.it->surplus = std::max(surplus_mark(node.it->held_slabs), 2 * node.it->pool.runs().slabs());
+}
+
+template <slab_geometry Geometry>
+std::uint64_t basic_region_tree<Geometry>::trim_others(const node_type* asking,
+                                                       slab_number wanted) {
+  std::uint64_t given = 0;
+  for (std::uint32_t i = 0; i < numbers_begun_ && given < wanted; ++i) {
+    visited_ = visited_ + 1 >= numbers_begun_ ? 0 : visited_ + 1;
+    node_type& node = *node_at(visited_);
+    if (&node == asking || !is_alive(node.id())) continue;
+    if (node.is_shared()) {
+      if (!node.lock.try_lock()) continue;
+    } else if (options_.threads == sharing::many_threads) {
+      continue;
+    }
+    node.it->pool.reclaim();
+    given += trim_node(node, low_mark);
+    if (node.is_shared()) node.lock.unlock();
+  }
+  return given;
+}
+
+template <slab_geometry Geometry>
+std::uint64_t basic_region_tree<Geometry>::trim() {
+  lock_guard guard(mutex_);
+  const std::uint64_t given = trim_others(nullptr, no_slab);
+  purge_free();
+  return given;
+}
+
+// ---- metadata -----------------------------------------------------------------------------------
+
+template <slab_geometry Geometry>
+void* basic_region_tree<Geometry>::take_metadata(std::size_t size) {
+  lock_guard guard(mutex_);
+  return kernel_.alloc(size);
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::give_metadata(void* p) {
+  lock_guard guard(mutex_);
+  if (kernel_.free(p) != region_status::ok) std::abort();  // our own metadata is damaged
+}
+
+/// A node of a dead region, or one with a number that was never used. nullptr: neither is left.
+template <slab_geometry Geometry>
+auto basic_region_tree<Geometry>::new_node() -> node_type* {
+  if (unused_ != nullptr) {
+    node_type* node = unused_;
+    unused_ = node->next;
+    return node;
+  }
+  if (numbers_begun_ == most_regions) return nullptr;
+  void* memory = kernel_.alloc(sizeof(node_type));
+  if (memory == nullptr) return nullptr;
+  auto* node = new (memory) node_type(*this, numbers_begun_);
+  std::atomic_ref<node_type*>(numbers_[numbers_begun_]).store(node, std::memory_order_release);
+  ++numbers_begun_;
+  return node;
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::link(node_type& node, node_type& parent) {
+  node.parent = &parent;
+  node.child = node.prev = nullptr;
+  node.next = parent.child;
+  if (node.next != nullptr) node.next->prev = &node;
+  parent.child = &node;
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::unlink(node_type& node) {
+  (node.prev == nullptr ? node.parent->child : node.prev->next) = node.next;
+  if (node.next != nullptr) node.next->prev = node.prev;
+  node.next = node.prev = nullptr;
+}
+
+/// What is left of a region whose id is taken away goes back.
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::bury(node_type& node) {
+  for (const auto [first, count] : node.it->held)
+    give_free({static_cast<slab_number>(first), static_cast<slab_number>(count)});
+  node.it->forget();
+  node.it.reset();
+  node.next = unused_;
+  unused_ = &node;
+  --regions_;
+}
+
+// ---- from outside -------------------------------------------------------------------------------
+
+template <slab_geometry Geometry>
+std::uint64_t basic_region_tree<Geometry>::free_slabs() const {
+  lock_guard guard(mutex_);
+  return free_.slabs();
+}
+
+template <slab_geometry Geometry>
+std::uint64_t basic_region_tree<Geometry>::regions() const {
+  lock_guard guard(mutex_);
+  return regions_;
+}
+
+template <slab_geometry Geometry>
+pool_statistics basic_region_tree<Geometry>::metadata() const {
+  lock_guard guard(mutex_);
+  return kernel_.statistics();
+}
+
+template <slab_geometry Geometry>
+std::string basic_region_tree<Geometry>::check_invariants() const {
+  lock_guard guard(mutex_);
+  if (std::string fault = kernel_.check_invariants(); !fault.empty()) return fault;
+  if (std::string fault = free_.check_invariants(); !fault.empty()) return "tree: " + fault;
+  std::string fault;
+  std::uint64_t held = 0, regions = 0;
+  for_each_below(*node_at(0), [&](node_type& node) {
+    if (!fault.empty()) return;
+    const std::string name = "region " + std::to_string(node.number_) + ": ";
+    ++regions;
+    if (!is_alive(node.id())) fault = name + "is in the tree but dead";
+    fault = node.it->held.check_invariants();
+    std::vector<slab_run> scope;
+    std::uint64_t slabs = 0;
+    for (const auto [first, count] : node.it->held) {
+      scope.push_back({static_cast<slab_number>(first), static_cast<slab_number>(count)});
+      slabs += count;
+    }
+    if (fault.empty() && slabs != node.it->held_slabs) fault = "its slabs do not add up";
+    if (fault.empty()) fault = node.it->pool.check_invariants(scope);
+    if (!fault.empty()) fault = name + fault;
+    held += slabs;
+  });
+  if (!fault.empty()) return fault;
+  if (regions != regions_) return "the regions do not add up";
+  if (held + free_.slabs() != table_.count()) return "slabs are lost, or in two places";
+  return {};
+}
+
+}  // namespace quarry

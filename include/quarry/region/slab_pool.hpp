@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// slab_pool: objects of any size from slabs; Lyberis et al. (2012), section 3, with a fast path.
+///
+///   small    up to 8 slabs: a slot in a group of slabs (geometry.hpp)
+///   large    slabs of their own; only the first one is marked
+///
+/// alloc: the topmost address of the class's magazine. When that is empty, it is filled with the
+/// lowest free slots of the current slab; when that is full, of the next slab of the class's list;
+/// when there is none, up to 16 slabs from the lowest free run are made into groups; when there is
+/// no run, the source is asked for more.
+/// free: the slab table tells the owner and whether an object lives there; the address goes onto the magazine. When that is full, its older half goes back to the slabs. A full slab
+/// then goes to the front of its list, one that became empty to the end, so that holes are filled
+/// before empty slabs are begun. A group that became empty stays while its class has no more than
+/// 16 empty slabs, then its slabs join the free runs.
+/// Large objects: freed ones of up to 64 slabs wait, a bounded number of slabs in all, for the next
+/// request of that length; others join the free runs.
+///
+/// Invariants, for a slab of a class: free & live == 0; the slots that start there and are in
+/// neither are those in the magazine; it is in the list exactly when free != 0 and it is not
+/// current; place 0's busy counts the group's slabs with a slot that is not free, and the current
+/// one. Metadata is never in the slabs.
+/// Not thread-safe: calls on one pool are made one at a time; pools on one table are independent.
+
+#include <quarry/region/free_runs.hpp>
+#include <quarry/region/size_class.hpp>
+#include <quarry/region/status.hpp>
+
+#include <algorithm>
+#include <bit>
+#include <memory>
+#include <new>
+#include <span>
+#include <string>
+
+namespace quarry {
+
+struct pool_statistics {
+  std::uint64_t objects = 0;
+  std::uint64_t live_bytes = 0;     // slots of living objects
+  std::uint64_t full_slabs = 0;     // no slot free; a large object's slabs
+  std::uint64_t partial_slabs = 0;  // some
+  std::uint64_t empty_slabs = 0;    // all, yet kept for their size
+  std::uint64_t free_slabs = 0;     // for any size
+  std::uint64_t free_runs = 0;
+};
+
+template <slab_geometry Geometry = default_geometry, trie_node_source Nodes = node_pool>
+class slab_pool {
+ public:
+  using table_type = slab_map<Geometry>;
+  static constexpr slab_geometry geometry = Geometry;
+  static constexpr slab_number kept_slabs = 16;    // empty, in a class; also taken at a time
+  static constexpr slab_number largest_kept = 64;  // slabs of a freed large object that waits
+  static constexpr slab_number kept_large = 1024;  // slabs, of all that wait
+  static constexpr unsigned magazine_size = 64;    // addresses
+
+  slab_pool(const table_type& table, pool_stamp stamp, pool_source& source, Nodes& nodes)
+      : table_(table), source_(&source), stamp_(stamp), runs_(table, stamp, nodes) {
+    for (class_block*& b : blocks_) b = &no_classes;
+    for (slab_number& head : waiting_) head = no_slab;
+  }
+  slab_pool(const slab_pool&) = delete;
+  slab_pool& operator=(const slab_pool&) = delete;
+  ~slab_pool() { discard(); }
+
+  /// n bytes, aligned to the slot size. nullptr: n is 0, or larger than every run there is.
+  void* alloc(std::size_t n) {
+    const std::size_t unit = (n - 1) / Geometry.slot;
+    if (unit >= Geometry.most_units()) return alloc_large(n, 1);
+    size_class& c = class_of(static_cast<unsigned>(unit) + 1);
+    if (c.top == c.floor) return alloc_slow(static_cast<unsigned>(unit) + 1);
+    return pop(c);
+  }
+  /// The same, at a multiple of `alignment`: a power of two, at most a page.
+  void* alloc(std::size_t n, std::size_t alignment);
+
+  /// not_ours, not_an_object: nothing changed. nullptr is no object.
+  region_status free(void* p) {
+    const std::uintptr_t offset = table_.offset_of(p);
+    if (offset >= table_.size()) return region_status::not_ours;
+    const slab_number n = table_.slab_at(offset);
+    const auto chunk = table_.chunk_of(n);
+    if (chunk.owner() != stamp_) return region_status::not_ours;
+    std::uint64_t& live = table_.live(n);
+    if (offset % Geometry.slot != 0 || (live >> unit_of(offset) & 1) == 0)
+      return region_status::not_an_object;
+    live ^= std::uint64_t{1} << unit_of(offset);
+    unsigned units = chunk.units();
+    if (units == 0) {
+      units = table_.units(n);
+      if (units > Geometry.most_units()) return free_large(n);
+    }
+    size_class& c = class_of(units);
+    if (c.top == c.limit) return free_slow(c, p);
+    *c.top++ = p;
+    return region_status::ok;
+  }
+
+  /// Bytes that the object at p may use; 0: no object of this pool starts at p.
+  std::size_t usable_size(const void* p) const;
+
+  /// Lets the object at p have n bytes without moving it. False: it can not, and is as it was.
+  bool resize(void* p, std::size_t n);
+
+  /// out.size() objects of n bytes, or none: false.
+  bool alloc_bulk(std::size_t n, std::span<void*> out);
+
+  /// Adds slabs; removes exactly these free ones (false: not all of them are free).
+  void add_run(slab_run run) { runs_.insert(run); }
+  bool remove_run(slab_run run) { return runs_.take_at(run); }
+  /// Empty groups and waiting large objects become free runs.
+  void reclaim();
+  const free_runs<Geometry, Nodes>& runs() const { return runs_; }
+
+  pool_stamp stamp() const { return stamp_; }
+  pool_statistics statistics() const;
+  /// Every used slab run of `scope`, slabs the pool holds, in address order.
+  template <class Visit>
+  void for_each_used(slab_run scope, Visit visit) const;
+  /// Empty: sound. `scope` as above, one call for each run that the pool holds.
+  std::string check_invariants(std::span<const slab_run> scope) const;
+
+  /// Takes over slabs whose records were restored from a file: lists and counts are made anew.
+  region_status adopt(slab_run scope);
+
+  /// Gives all metadata back. The slabs are left to whoever owns the table. Cost: classes used.
+  void discard();
+  /// Leaves the metadata to whoever discards its source.
+  void forget();
+
+ protected:
+  size_class& class_of(unsigned units) const {
+    // Where the first block lies does not depend on the size: one load less to wait for.
+    if (units <= class_block::classes) return blocks_[0]->of[units - 1];
+    return blocks_[(units - 1) / class_block::classes]->of[(units - 1) % class_block::classes];
+  }
+  size_class* make_class(unsigned units);
+  /// An object without asking anyone for anything: nullptr when the class has none.
+  void* alloc_here(size_class& c);
+  bool refill(size_class& c);
+  bool class_is_made(unsigned units) const {
+    return blocks_[(units - 1) / class_block::classes] != &no_classes;
+  }
+  bool give_back(size_class& c);
+  void format(size_class& c, slab_run run);
+
+  bool keeps_empty_groups_ = false;  // until give_back or reclaim
+  bool has_no_magazines_ = false;
+
+ private:
+  using list = slab_list<Geometry>;
+  static constexpr unsigned block_count =
+      (Geometry.most_units() + class_block::classes - 1) / class_block::classes;
+
+  static unsigned unit_of(std::uintptr_t offset) {
+    return static_cast<unsigned>(offset / Geometry.slot) % Geometry.units_in_slab();
+  }
+  void* pop(size_class& c) {
+    void* p = *--c.top;
+    const std::uintptr_t offset = table_.offset_of(p);
+    table_.live(table_.slab_at(offset)) |= std::uint64_t{1} << unit_of(offset);
+    return p;
+  }
+  /// Every slot that starts in the slab of a group is free, and there is one.
+  bool is_empty(slab_number n) const {
+    const slab_links& l = table_.links(n);
+    const unsigned units = table_.units(n);
+    if (units >= Geometry.units_in_slab()) return l.free != 0;
+    return l.free == all_start_masks<Geometry>.of[units - 1][l.place];
+  }
+  // Kept out of line, so that the fast paths save no registers.
+  QUARRY_NOINLINE void* alloc_slow(unsigned units);
+  QUARRY_NOINLINE void* alloc_large(std::size_t n, slab_number alignment);
+  QUARRY_NOINLINE region_status free_slow(size_class& c, void* p);
+  QUARRY_NOINLINE region_status free_large(slab_number first);
+  bool next_current(size_class& c);
+  unsigned fill(size_class& c);
+  bool make_room(size_class& c);
+  void put_back(size_class& c, void* p);
+  void flush(size_class& c, std::uint64_t how_many);
+  void drop_group(size_class& c, slab_number first);
+  void retire_current(size_class& c);
+  void empty_waiting();
+  slab_run take_slabs(slab_number least, slab_number wanted, slab_number alignment);
+  slab_number first_of_group(slab_number n) const { return n - table_.links(n).place; }
+  /// The slab in which an object starts at p; no_slab: none does.
+  slab_number slab_of_object(const void* p) const;
+
+  table_type table_;
+  pool_source* source_;
+  pool_stamp stamp_;
+  slab_number waiting_slabs_ = 0;
+  class_block* blocks_[block_count];
+  slab_number waiting_[largest_kept + 1];
+  std::uint64_t large_objects_ = 0;
+  std::uint64_t large_slabs_ = 0;
+  free_runs<Geometry, Nodes> runs_;
+};
+
+}  // namespace quarry
+
+#include <quarry/region/slab_pool_check.hpp>
+#include <quarry/region/slab_pool_slow.hpp>

@@ -1,0 +1,368 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// slab_pool's slow paths: a class that has no slot, a slab that is full or empty, large objects.
+/// Part of slab_pool.hpp.
+
+#include <quarry/region/slab_pool.hpp>
+
+namespace quarry {
+
+// ---- small objects ------------------------------------------------------------------------------
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void* slab_pool<Geometry, Nodes>::alloc_slow(unsigned units) {
+  size_class* c = make_class(units);
+  if (c == nullptr || (!next_current(*c) && (!refill(*c) || !next_current(*c)))) return nullptr;
+  return fill(*c) != 0 ? pop(*c) : alloc_here(*c);
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+size_class* slab_pool<Geometry, Nodes>::make_class(unsigned units) {
+  class_block*& block = blocks_[(units - 1) / class_block::classes];
+  if (block == &no_classes) {
+    void* memory = source_->take_metadata(sizeof(class_block));
+    if (memory == nullptr) return nullptr;
+    block = std::construct_at(static_cast<class_block*>(memory));
+  }
+  size_class& c = class_of(units);
+  if (c.units == 0) {
+    c.units = static_cast<std::uint16_t>(units);
+    c.group = static_cast<std::uint16_t>(Geometry.group_of(units));
+  }
+  return &c;
+}
+
+/// The current slab has a free slot afterwards. False: no slab of the class has.
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool slab_pool<Geometry, Nodes>::next_current(size_class& c) {
+  if (c.current != no_slab && table_.links(c.current).free != 0) return true;
+  const slab_number n = c.head;
+  if (n == no_slab) return false;
+  list(table_, c).unlink(n);
+  if (is_empty(n) && table_.links(first_of_group(n)).busy++ == 0) c.empty_slabs -= c.group;
+  c.current = n;
+  return true;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void* slab_pool<Geometry, Nodes>::alloc_here(size_class& c) {
+  if (c.top != c.floor) return pop(c);
+  if (!next_current(c)) return nullptr;
+  std::uint64_t& free = table_.links(c.current).free;
+  const auto unit = static_cast<unsigned>(std::countr_zero(free));
+  table_.live(c.current) |= free & (~free + 1);
+  free &= free - 1;
+  ++c.taken;
+  return table_.address(c.current) + unit * Geometry.slot;
+}
+
+/// Slots of the current slab onto the empty magazine, the lowest on top. 0: there is no magazine.
+template <slab_geometry Geometry, trie_node_source Nodes>
+unsigned slab_pool<Geometry, Nodes>::fill(size_class& c) {
+  if (c.limit == nullptr) return 0;
+  std::uint64_t& free = table_.links(c.current).free;
+  std::byte* base = table_.address(c.current);
+  const unsigned slots = std::min(static_cast<unsigned>(std::popcount(free)), magazine_size / 2);
+  for (unsigned i = slots; i > 0; --i) {
+    c.floor[i - 1] = base + static_cast<unsigned>(std::countr_zero(free)) * Geometry.slot;
+    free &= free - 1;
+  }
+  c.taken += slots;
+  c.top = c.floor + slots;
+  return slots;
+}
+
+/// The magazine of the class is full, or not there.
+template <slab_geometry Geometry, trie_node_source Nodes>
+region_status slab_pool<Geometry, Nodes>::free_slow(size_class& c, void* p) {
+  if (make_room(c))
+    *c.top++ = p;
+  else
+    put_back(c, p);
+  return region_status::ok;
+}
+
+/// False: there is no magazine.
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool slab_pool<Geometry, Nodes>::make_room(size_class& c) {
+  if (c.limit == nullptr) {
+    if (has_no_magazines_) return false;
+    c.floor = c.top = static_cast<void**>(source_->take_metadata(magazine_size * sizeof(void*)));
+    if (c.floor == nullptr) return false;
+    c.limit = c.floor + magazine_size;
+    return true;
+  }
+  flush(c, magazine_size / 2);
+  return true;
+}
+
+/// The oldest addresses of the magazine go back to their slabs.
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::flush(size_class& c, std::uint64_t how_many) {
+  for (std::uint64_t i = 0; i < how_many; ++i) put_back(c, c.floor[i]);
+  c.top = std::copy(c.floor + how_many, c.top, c.floor);
+}
+
+/// A slot that is neither free nor live becomes free.
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::put_back(size_class& c, void* p) {
+  const std::uintptr_t offset = table_.offset_of(p);
+  const slab_number n = table_.slab_at(offset);
+  std::uint64_t& free = table_.links(n).free;
+  const bool was_full = free == 0;
+  free |= std::uint64_t{1} << unit_of(offset);
+  --c.taken;
+  if (n == c.current) return;
+  const bool empty = is_empty(n);
+  if (!was_full && !empty) return;
+  if (!empty) return list(table_, c).push_front(n);
+  if (!was_full) list(table_, c).unlink(n);
+  list(table_, c).push_back(n);
+  const slab_number first = first_of_group(n);
+  if (--table_.links(first).busy != 0) return;
+  c.empty_slabs += c.group;
+  if (c.empty_slabs > kept_slabs && !keeps_empty_groups_) drop_group(c, first);
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool slab_pool<Geometry, Nodes>::refill(size_class& c) {
+  const slab_run run = take_slabs(c.group, kept_slabs / c.group * c.group, 1);
+  if (!run) return false;
+  format(c, {run.first, run.count / c.group * c.group});
+  return true;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::format(size_class& c, slab_run run) {
+  c.slabs += run.count;
+  c.empty_slabs += run.count;
+  for (slab_number n = run.first; n < run.end(); ++n) {
+    table_.units(n) = c.units;
+    table_.live(n) = 0;
+    slab_links& l = table_.links(n);
+    l.place = static_cast<std::uint8_t>((n - run.first) % c.group);
+    l.busy = 0;
+    l.free = Geometry.starts(c.units, c.group, l.place);
+    if (l.free != 0) list(table_, c).push_back(n);
+  }
+  table_.note_units(run);
+}
+
+/// Requires: no slab of the group has a slot taken or is current.
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::drop_group(size_class& c, slab_number first) {
+  const slab_run run{first, c.group};
+  for (slab_number n = run.first; n < run.end(); ++n) {
+    if (table_.links(n).free != 0) list(table_, c).unlink(n);
+    table_.units(n) = slab_units::none;
+  }
+  c.slabs -= c.group;
+  c.empty_slabs -= c.group;
+  runs_.insert(run);
+  source_->slabs_freed();
+}
+
+/// A current slab without a slot taken becomes one of the empty ones.
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::retire_current(size_class& c) {
+  const slab_number n = c.current;
+  if (n == no_slab || !is_empty(n)) return;
+  c.current = no_slab;
+  list(table_, c).push_back(n);
+  if (--table_.links(first_of_group(n)).busy == 0) c.empty_slabs += c.group;
+}
+
+/// One empty group to the free runs. False: the class has none.
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool slab_pool<Geometry, Nodes>::give_back(size_class& c) {
+  // A slab is moved to the end of the list when it becomes empty.
+  for (slab_number n = c.tail; n != no_slab && c.empty_slabs != 0; n = table_.links(n).prev) {
+    const slab_number first = first_of_group(n);
+    if (table_.links(first).busy == 0) return drop_group(c, first), true;
+  }
+  return false;
+}
+
+// ---- large objects ------------------------------------------------------------------------------
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void* slab_pool<Geometry, Nodes>::alloc(std::size_t n, std::size_t alignment) {
+  if (!std::has_single_bit(alignment) || alignment > Geometry.page) return nullptr;
+  if (alignment <= Geometry.slot) return alloc(n);
+  if (n == 0 || n > table_.size()) return nullptr;
+  // A group starts with a slab: slots whose size is a multiple of the alignment are aligned.
+  if (alignment > Geometry.slab)
+    return alloc_large(n, static_cast<slab_number>(alignment / Geometry.slab));
+  return alloc(align_up(n, alignment));
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void* slab_pool<Geometry, Nodes>::alloc_large(std::size_t n, slab_number alignment) {
+  if (n == 0 || n > table_.size()) return nullptr;
+  const auto span = static_cast<slab_number>(ceil_div(n, Geometry.slab));
+  slab_number first = no_slab;
+  if (span <= largest_kept && alignment == 1 && waiting_[span] != no_slab) {
+    first = waiting_[span];
+    waiting_[span] = table_.links(first).next;
+    waiting_slabs_ -= span;
+  } else {
+    const slab_run run = take_slabs(span, span, alignment);
+    if (!run) return nullptr;
+    first = run.first;
+  }
+  table_.units(first) = slab_units::large;
+  table_.note_units({first, 1});
+  table_.live(first) = 1;
+  table_.links(first).count = span;
+  ++large_objects_;
+  large_slabs_ += span;
+  return table_.address(first);
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+region_status slab_pool<Geometry, Nodes>::free_large(slab_number first) {
+  const auto span = static_cast<slab_number>(table_.links(first).count);
+  --large_objects_;
+  large_slabs_ -= span;
+  if (span <= largest_kept && waiting_slabs_ + span <= kept_large) {
+    table_.links(first).next = waiting_[span];
+    waiting_[span] = first;
+    waiting_slabs_ += span;
+    return region_status::ok;
+  }
+  table_.units(first) = slab_units::none;
+  runs_.insert({first, span});
+  source_->slabs_freed();
+  return region_status::ok;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::empty_waiting() {
+  for (slab_number span = 1; span <= largest_kept; ++span)
+    while (waiting_[span] != no_slab) {
+      const slab_number first = waiting_[span];
+      waiting_[span] = table_.links(first).next;
+      table_.units(first) = slab_units::none;
+      runs_.insert({first, span});
+    }
+  waiting_slabs_ = 0;
+}
+
+// ---- slabs --------------------------------------------------------------------------------------
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run slab_pool<Geometry, Nodes>::take_slabs(slab_number least, slab_number wanted,
+                                                slab_number alignment) {
+  if (slab_run run = runs_.take(wanted, alignment)) return run;
+  if (wanted > least)
+    if (slab_run run = runs_.take(least, alignment)) return run;
+  const std::uint64_t room = std::uint64_t{least} + (alignment - 1);
+  if (room > table_.count()) return {};
+  const auto enough = static_cast<slab_number>(room);
+  for (int attempt = 0; attempt < 2; ++attempt) {
+    if (const slab_run got = source_->more_slabs(enough, std::max(enough, wanted))) {
+      runs_.insert(got);
+      if (slab_run run = runs_.take(wanted, alignment)) return run;
+      return runs_.take(least, alignment);
+    }
+    // What reclaim frees may join into a run that is long enough, here or at the source.
+    if (attempt == 0) reclaim();
+    if (slab_run run = runs_.take(least, alignment)) return run;
+  }
+  return {};
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::reclaim() {
+  empty_waiting();
+  for (class_block* block : blocks_) {
+    if (block == &no_classes) continue;
+    for (size_class& c : block->of) {
+      if (c.pinned) continue;
+      flush(c, c.waiting());
+      retire_current(c);
+      while (give_back(c)) continue;
+    }
+  }
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::discard() {
+  for (class_block* block : blocks_) {
+    if (block == &no_classes) continue;
+    for (const size_class& c : block->of)
+      if (c.floor != nullptr) source_->give_metadata(c.floor, magazine_size * sizeof(void*));
+    source_->give_metadata(block, sizeof(class_block));
+  }
+  forget();
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+void slab_pool<Geometry, Nodes>::forget() {
+  for (class_block*& block : blocks_) block = &no_classes;
+  for (slab_number& head : waiting_) head = no_slab;
+  waiting_slabs_ = 0;
+  large_objects_ = large_slabs_ = 0;
+  runs_.forget();
+}
+
+// ---- objects as they are ------------------------------------------------------------------------
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_number slab_pool<Geometry, Nodes>::slab_of_object(const void* p) const {
+  if (!table_.contains(p)) return no_slab;
+  const std::uintptr_t offset = table_.offset_of(p);
+  const slab_number n = table_.slab_at(offset);
+  if (table_.owner(n) != stamp_ || offset % Geometry.slot != 0) return no_slab;
+  return (table_.live(n) >> unit_of(offset) & 1) != 0 ? n : no_slab;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+std::size_t slab_pool<Geometry, Nodes>::usable_size(const void* p) const {
+  const slab_number n = slab_of_object(p);
+  if (n == no_slab) return 0;
+  const unsigned units = table_.units(n);
+  return units == slab_units::large ? table_.links(n).count * Geometry.slab : units * Geometry.slot;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool slab_pool<Geometry, Nodes>::resize(void* p, std::size_t n) {
+  const slab_number first = slab_of_object(p);
+  if (first == no_slab || n == 0 || n > table_.size()) return false;
+  if (const unsigned units = table_.units(first); units != slab_units::large) {
+    // Up to half of the slot may stay unused; below that a smaller one is worth the move.
+    const std::size_t size = units * Geometry.slot;
+    return n <= size && (n > size / 2 || units == 1);
+  }
+  const auto has = static_cast<slab_number>(table_.links(first).count);
+  const auto wants = static_cast<slab_number>(ceil_div(n, Geometry.slab));
+  if (wants > has) {
+    const slab_run beside = runs_.starting_at(first + has);
+    if (beside.count < wants - has) return false;
+    runs_.take_at({first + has, wants - has});
+  } else if (wants < has) {
+    if (n <= Geometry.most_units() * Geometry.slot) return false;  // small now: let it move
+    runs_.insert({first + wants, has - wants});
+  }
+  table_.links(first).count = wants;
+  large_slabs_ += wants;
+  large_slabs_ -= has;
+  return true;
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+bool slab_pool<Geometry, Nodes>::alloc_bulk(std::size_t n, std::span<void*> out) {
+  for (std::size_t i = 0; i < out.size(); ++i) {
+    out[i] = alloc(n);
+    if (out[i] != nullptr) continue;
+    while (i > 0) {
+      --i;
+      free(out[i]);
+      out[i] = nullptr;
+    }
+    return false;
+  }
+  return true;
+}
+
+}  // namespace quarry

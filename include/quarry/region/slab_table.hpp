@@ -1,0 +1,206 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// slab_table: a range of addresses cut into slabs, and what is known about each of them.
+///
+///   addresses  | slab 0 | slab 1 | ...             the objects, nothing else
+///   chunks     4 bytes a chunk (16 slabs)          the stamp of the pool that it belongs to, and
+///                                                  the units of its slabs, if all have the same
+///   units      2 bytes a slab                      what the slab is cut into
+///   live       8 bytes a slab                      which slots are living objects
+///   links      24 bytes a slab                     what only slow paths need
+///
+/// The paper keeps an index from address to slab in a trie. Here the place is computed: a shift and
+/// a load, instead of a load for each digit. The arrays are reserved, not allocated: what was never
+/// touched takes no memory (0.8 % of the data where they are used). They lie apart for the caches.
+/// The size of a freed object decides onto which magazine it goes, and so what the next request of
+/// that size gets: everything waits for it, so it comes from the chunk's word, in the first cache
+/// even with a million objects, unless slabs of several sizes share the chunk. Nothing waits
+/// for live, in the second cache: it only confirms that a pointer is good.
+///
+/// What they say of a slab, by `units`:
+///   0            nothing: the slab is inside a large object or a free run
+///   1 ... most   place `place` of a group of slots of that many units. Each slot that starts in the
+///                slab has a bit (bit = address / slot % 64): in free, in live, or in neither while
+///                it waits in its class's magazine
+///   large        the first slab of an object with slabs of its own: links.count is their number,
+///                live is 1 (or 0: empty, kept for the next one of that length)
+///   run          the first slab of a free run, whose length is links.count
+///   run_end      the last slab of a free run of two or more
+///
+/// Everything but the stamp belongs to the owner of the chunk. Any thread may ask who that is: relaxed,
+/// since only "mine" lets it look further, and only the pool's own source makes or unmakes that.
+
+#include <quarry/region/address_range.hpp>
+#include <quarry/region/geometry.hpp>
+
+#include <algorithm>
+#include <atomic>
+#include <cstddef>
+#include <cstdint>
+
+namespace quarry {
+
+using slab_number = std::uint32_t;
+using pool_stamp = std::uint32_t;
+inline constexpr slab_number no_slab = ~slab_number{0};
+/// Which pool: less than 2^22, so that it shares a word with the units.
+inline constexpr unsigned stamp_bits = 22;
+inline constexpr pool_stamp nobody = 0;
+inline constexpr pool_stamp outside = (pool_stamp{1} << stamp_bits) - 1;
+
+namespace slab_units {
+inline constexpr std::uint16_t none = 0;
+inline constexpr std::uint16_t large = 0xffff;
+inline constexpr std::uint16_t run = 0xfffe;
+inline constexpr std::uint16_t run_end = 0xfffd;
+}  // namespace slab_units
+
+struct slab_links {
+  union {
+    std::uint64_t free;   // a slab of a group
+    std::uint64_t count;  // large, run, run_end
+  };
+  slab_number next;  // in a list of its pool
+  slab_number prev;
+  std::uint8_t place;  // in the group
+  std::uint8_t busy;   // place 0 only: slabs of the group with a slot taken, or current
+};
+static_assert(sizeof(slab_links) == 24);
+
+/// Slabs in a row.
+struct slab_run {
+  slab_number first = 0;
+  slab_number count = 0;
+  slab_number end() const { return first + count; }
+  explicit operator bool() const { return count != 0; }
+};
+
+/// Where everything lies: a view, copied freely.
+template <slab_geometry Geometry = default_geometry>
+class slab_map {
+  static_assert(Geometry.is_sound(), "slab <= 64 slots, page >= 16 slabs, all powers of two");
+
+ public:
+  static constexpr slab_geometry geometry = Geometry;
+  static constexpr slab_number chunk = Geometry.slabs_in_chunk();
+
+  slab_number count() const { return static_cast<slab_number>(size_ / Geometry.slab); }
+  std::byte* base() const { return reinterpret_cast<std::byte*>(base_); }
+  std::size_t size() const { return size_; }
+
+  /// Any address: how far it lies behind the first slab, or something >= size().
+  std::uintptr_t offset_of(const void* p) const {
+    return reinterpret_cast<std::uintptr_t>(p) - base_;
+  }
+  bool contains(const void* p) const { return offset_of(p) < size_; }
+  static slab_number slab_at(std::uintptr_t offset) {
+    return static_cast<slab_number>(offset / Geometry.slab);
+  }
+  std::byte* address(slab_number n) const { return base() + std::size_t{n} * Geometry.slab; }
+
+  /// What is known of the chunk of a slab; that past the last slab is owned by `outside`.
+  class chunk_word {
+   public:
+    constexpr chunk_word(pool_stamp owner, unsigned units) : word_(owner << units_bits | units) {}
+    constexpr explicit chunk_word(std::uint32_t word) : word_(word) {}
+    constexpr pool_stamp owner() const { return word_ >> units_bits; }
+    constexpr unsigned units() const { return word_ & ((1u << units_bits) - 1); }  // 0: they differ
+    constexpr std::uint32_t word() const { return word_; }
+
+   private:
+    static constexpr unsigned units_bits = 32 - stamp_bits;
+    static_assert(Geometry.most_units() < 1u << units_bits);
+    std::uint32_t word_;
+  };
+  chunk_word chunk_of(slab_number n) const {
+    return chunk_word(
+        std::atomic_ref<std::uint32_t>(chunks_[n / chunk]).load(std::memory_order_relaxed));
+  }
+  pool_stamp owner(slab_number n) const { return chunk_of(n).owner(); }
+  /// Requires whole chunks.
+  void set_owner(slab_run run, pool_stamp who) const {
+    for (slab_number n = run.first; n < run.end(); n += chunk) set_chunk(n, chunk_word(who, 0));
+  }
+  /// The chunks that the run touches got slabs of another size. Requires: they have one owner.
+  void note_units(slab_run run) const {
+    for (slab_number n = run.first / chunk * chunk; n < run.end(); n += chunk) {
+      const std::uint16_t* first = units_ + n;
+      const bool same =
+          *first <= Geometry.most_units() &&
+          std::all_of(first, first + chunk, [&](std::uint16_t u) { return u == *first; });
+      set_chunk(n, chunk_word(owner(n), same ? *first : 0));
+    }
+  }
+
+  std::uint16_t& units(slab_number n) const { return units_[n]; }
+  std::uint64_t& live(slab_number n) const { return live_[n]; }
+  slab_links& links(slab_number n) const { return links_[n]; }
+
+  /// For a new owner: no slab says anything.
+  void forget(slab_run run) const {
+    std::fill_n(units_ + run.first, run.count, slab_units::none);
+    std::fill_n(live_ + run.first, run.count, std::uint64_t{0});
+  }
+
+ protected:
+  void set_chunk(slab_number n, chunk_word word) const {
+    std::atomic_ref<std::uint32_t>(chunks_[n / chunk])
+        .store(word.word(), std::memory_order_relaxed);
+  }
+
+  std::uintptr_t base_ = 0;
+  std::size_t size_ = 0;
+  std::uint32_t* chunks_ = nullptr;
+  std::uint64_t* live_ = nullptr;
+  std::uint16_t* units_ = nullptr;
+  slab_links* links_ = nullptr;
+};
+
+/// Owns the addresses and the arrays.
+template <slab_geometry Geometry = default_geometry>
+class slab_table : public slab_map<Geometry> {
+ public:
+  /// Reserves `size` bytes, rounded up to pages, somewhere or exactly there. Throws out_of_memory.
+  explicit slab_table(bytes size, void* where = nullptr) {
+    const std::uint64_t most = std::uint64_t{no_slab} * Geometry.slab - Geometry.page;
+    if (size.value() == 0 || size.value() > most)
+      throw out_of_memory("a range of slabs has between one page and " + to_text(bytes(most)) +
+                          ", not " + to_text(size));
+    this->size_ = align_up(size.value(), Geometry.page);
+    data_ = where == nullptr ? address_range(this->size_, Geometry.page)
+                             : address_range(where, this->size_);
+    this->base_ = reinterpret_cast<std::uintptr_t>(data_.base());
+    const slab_number count = this->count();
+    this->chunks_ = reserve<std::uint32_t>(chunks_range_, count / this->chunk + 1);
+    this->set_chunk(count, typename slab_map<Geometry>::chunk_word(outside, 0));
+    this->units_ = reserve<std::uint16_t>(units_range_, count);
+    this->live_ = reserve<std::uint64_t>(live_range_, count);
+    this->links_ = reserve<slab_links>(links_range_, count);
+  }
+  slab_table(const slab_table&) = delete;
+  slab_table& operator=(const slab_table&) = delete;
+
+  /// Gives the memory of the slabs back to the system, as far as they fill its pages.
+  void purge(slab_run run) const {
+    const std::size_t first =
+        align_up(std::size_t{run.first} * Geometry.slab, address_range::system_page);
+    const std::size_t end =
+        align_down(std::size_t{run.end()} * Geometry.slab, address_range::system_page);
+    if (first < end) data_.purge(first, end - first);
+  }
+
+ private:
+  template <class T>
+  static T* reserve(address_range& range, std::size_t count) {
+    range = address_range(count * sizeof(T), address_range::system_page);
+    return reinterpret_cast<T*>(range.base());
+  }
+
+  address_range data_;
+  address_range chunks_range_;
+  address_range units_range_;
+  address_range live_range_;
+  address_range links_range_;
+};
+
+}  // namespace quarry

@@ -1,0 +1,148 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// The file of a snapshot: its layout, a writer and a reader that sum what passes through them.
+///
+///   header       magic, version, geometry, addresses, counts, sum of the body, sum of the header
+///   regions      parent, sharing, number of ranges           parents before children
+///   ranges       address, slabs                              of all regions, in that order
+///   slabs        live, free or count, units, place           of all ranges
+///   contents     4 KiB for each slab that is used            of all ranges
+/// Numbers are as the machine has them; a machine of the other byte order sees a wrong magic.
+
+#include <quarry/region/geometry.hpp>
+#include <quarry/simt/error.hpp>
+
+#include <cerrno>
+#include <cstdint>
+#include <cstdio>
+#include <cstring>
+#include <string>
+
+namespace quarry {
+
+/// A file that can not be written, or is no good: the message says which and why.
+class snapshot_error : public error {
+ public:
+  using error::error;
+};
+
+struct snapshot_header {
+  static constexpr std::uint64_t magic_number = 0x315041'4e535951ull;
+  static constexpr std::uint32_t this_version = 1;
+
+  std::uint64_t magic = magic_number;
+  std::uint32_t version = this_version;
+  std::uint32_t regions = 0;
+  std::uint64_t slab = 0, page = 0, slot = 0;
+  std::uint64_t base = 0;   // of the tree that was saved
+  std::uint64_t range = 0;  // its size
+  std::uint64_t root = 0;   // an address the user wanted kept
+  std::uint64_t ranges = 0;
+  std::uint64_t slabs = 0;
+  std::uint64_t used_slabs = 0;
+  std::uint64_t body_bytes = 0;
+  std::uint64_t body_sum = 0;
+  std::uint64_t header_sum = 0;
+};
+struct snapshot_region {
+  std::uint32_t parent;  // its place in the list; its own for the first
+  std::uint32_t shared;
+  std::uint64_t ranges;
+};
+struct snapshot_range {
+  std::uint64_t address;
+  std::uint64_t slabs;
+};
+struct snapshot_slab {
+  std::uint64_t live;
+  std::uint64_t free;
+  std::uint32_t units;
+  std::uint32_t place;
+};
+
+/// A sum that notices any changed, missing or exchanged byte with odds of 2^-64 against.
+class snapshot_sum {
+ public:
+  void add(const void* data, std::size_t size) {
+    const auto* p = static_cast<const unsigned char*>(data);
+    for (; size >= 8; p += 8, size -= 8) {
+      std::uint64_t word;
+      std::memcpy(&word, p, 8);
+      mix(word);
+    }
+    for (; size > 0; ++p, --size) mix(*p + 256u);
+  }
+  std::uint64_t value() const { return sum_; }
+  static std::uint64_t of(snapshot_header header) {
+    header.header_sum = 0;
+    snapshot_sum sum;
+    sum.add(&header, sizeof(header));
+    return sum.value();
+  }
+
+ private:
+  void mix(std::uint64_t word) {
+    sum_ = (sum_ ^ word) * 0x9e37'79b9'7f4a'7c15ull;
+    sum_ ^= sum_ >> 32;
+  }
+  std::uint64_t sum_ = 0x243f'6a88'85a3'08d3ull;
+};
+
+/// Opens, reads or writes exactly, sums. Throws snapshot_error.
+class snapshot_stream {
+ public:
+  snapshot_stream(const std::string& path, const char* mode)
+      : path_(path), file_(std::fopen(path.c_str(), mode)) {
+    if (file_ == nullptr)
+      throw snapshot_error(path + ": can not be opened: " + std::strerror(errno));
+  }
+  snapshot_stream(const snapshot_stream&) = delete;
+  snapshot_stream& operator=(const snapshot_stream&) = delete;
+  ~snapshot_stream() {
+    if (file_ != nullptr) std::fclose(file_);
+  }
+
+  void write(const void* data, std::size_t size) {
+    sum_.add(data, size);
+    bytes_ += size;
+    if (size != 0 && std::fwrite(data, size, 1, file_) != 1)
+      throw snapshot_error(path_ + ": can not be written: " + std::strerror(errno));
+  }
+  void read(void* data, std::size_t size) {
+    if (size != 0 && std::fread(data, size, 1, file_) != 1)
+      throw snapshot_error(path_ + ": is cut short");
+    sum_.add(data, size);
+    bytes_ += size;
+  }
+  template <class T>
+  T read() {
+    T value;
+    read(&value, sizeof(T));
+    return value;
+  }
+  /// Goes on at this place, with a new sum.
+  void seek(long place) {
+    if (std::fseek(file_, place, SEEK_SET) != 0)
+      throw snapshot_error(path_ + ": " + std::strerror(errno));
+    sum_ = {};
+    bytes_ = 0;
+  }
+  bool at_end() { return std::fgetc(file_) == EOF; }
+  void close() {
+    std::FILE* file = file_;
+    file_ = nullptr;
+    if (std::fclose(file) != 0)
+      throw snapshot_error(path_ + ": can not be written: " + std::strerror(errno));
+  }
+  std::uint64_t sum() const { return sum_.value(); }
+  std::uint64_t bytes() const { return bytes_; }
+  const std::string& path() const { return path_; }
+
+ private:
+  std::string path_;
+  std::FILE* file_;
+  snapshot_sum sum_;
+  std::uint64_t bytes_ = 0;
+};
+
+}  // namespace quarry

@@ -1,0 +1,220 @@
+// SPDX-License-Identifier: Apache-2.0
+#include <quarry/region.hpp>
+
+#include <gtest/gtest.h>
+#include <sys/wait.h>
+#include <unistd.h>
+
+#include <filesystem>
+#include <fstream>
+#include <random>
+
+namespace {
+
+using namespace quarry;
+
+struct node {
+  node* next;
+  std::uint64_t number;
+  char text[100];
+};
+
+tree_options one_thread() {
+  tree_options options;
+  options.range = 256 << 20;
+  options.metadata = 16 << 20;
+  options.threads = sharing::one_thread;
+  return options;
+}
+
+/// A list whose nodes lie in the region and its children, with holes between them.
+node* build(region_tree& tree, region_id id, unsigned count) {
+  std::mt19937_64 random(1);
+  std::vector<region_id> in{id, *tree.create(id), *tree.create(id)};
+  node* first = nullptr;
+  for (unsigned i = 0; i < count; ++i) {
+    void* hole = *tree.alloc(in[i % 3], random() % 6000 + 1);
+    auto* n = new (*tree.alloc(in[random() % 3], i % 50 == 0 ? 70'000 : sizeof(node))) node;
+    n->next = first;
+    n->number = i;
+    std::snprintf(n->text, sizeof(n->text), "node %u", i);
+    first = n;
+    tree.free(hole);
+  }
+  return first;
+}
+
+void expect_list(const node* n, unsigned count) {
+  for (unsigned i = count; i > 0; --i, n = n->next) {
+    ASSERT_NE(n, nullptr);
+    ASSERT_EQ(n->number, i - 1);
+    ASSERT_EQ(std::string(n->text), "node " + std::to_string(i - 1));
+  }
+  EXPECT_EQ(n, nullptr);
+}
+
+class Snapshot : public ::testing::Test {
+ protected:
+  Snapshot() : path_(::testing::TempDir() + "quarry_snapshot_" + std::to_string(::getpid())) {}
+  ~Snapshot() override { std::filesystem::remove(path_); }
+
+  std::string fault_of_loading(region_tree& tree) {
+    try {
+      load_snapshot(tree, path_);
+    } catch (const snapshot_error& e) {
+      EXPECT_EQ(tree.check_invariants(), "");
+      EXPECT_EQ(tree.regions(), 1u);
+      return e.what();
+    }
+    return "";
+  }
+  std::string contents() {
+    std::ifstream in(path_, std::ios::binary);
+    return {std::istreambuf_iterator<char>(in), {}};
+  }
+  void set_contents(const std::string& all) {
+    std::ofstream(path_, std::ios::binary | std::ios::trunc) << all;
+  }
+  std::string path_;
+};
+
+TEST_F(Snapshot, ComesBackWithItsPointersAfterTheRegionWasFreed) {
+  region_tree tree(one_thread());
+  const region_id id = *tree.create(root_region);
+  node* first = build(tree, id, 3000);
+  const packed_region before = pack(tree, id).value;
+  save_snapshot(tree, id, path_, first);
+  ASSERT_EQ(tree.check_invariants(), "");
+  expect_list(first, 3000);
+  ASSERT_EQ(tree.free_region(id), region_status::ok);
+  for (const packed_range& r : before.ranges) std::memset(r.address, 0xdd, r.size);
+  const loaded_snapshot loaded = load_snapshot(tree, path_);
+  ASSERT_EQ(loaded.root, first);
+  expect_list(first, 3000);
+  EXPECT_EQ(tree.regions(), 4u);
+  EXPECT_EQ(pack(tree, loaded.id).value.ranges, before.ranges);
+  EXPECT_EQ(tree.check_invariants(), "");
+  for (node* n = first; n != nullptr;) {
+    node* next = n->next;
+    ASSERT_EQ(tree.free(n), region_status::ok);
+    n = next;
+  }
+  EXPECT_EQ(pack(tree, loaded.id).value.live_bytes, 0u);
+  EXPECT_EQ(tree.check_invariants(), "");
+}
+
+#if !defined(__SANITIZE_THREAD__)  // its shadow lies where the tree wants to be
+TEST_F(Snapshot, ComesBackInAnotherProcess) {
+  const pid_t child = ::fork();
+  if (child == 0) {
+    tree_options options = one_thread();
+    options.where = snapshot_address;
+    region_tree tree(options);
+    const region_id id = *tree.create(root_region);
+    save_snapshot(tree, id, path_ + ".first", nullptr);
+    save_snapshot(tree, id, path_, build(tree, id, 0));
+    save_snapshot(tree, id, path_, build(tree, id, 500));
+    std::filesystem::remove(path_ + ".first");
+    ::_exit(0);
+  }
+  int status = 1;
+  ::waitpid(child, &status, 0);
+  ASSERT_EQ(status, 0);
+  region_tree tree(snapshot_options(path_));
+  const loaded_snapshot loaded = load_snapshot(tree, path_);
+  expect_list(static_cast<node*>(loaded.root), 500);
+  EXPECT_EQ(tree.check_invariants(), "");
+  EXPECT_THROW(region_tree second(snapshot_options(path_)), out_of_memory) << "the range is taken";
+}
+#endif
+
+TEST_F(Snapshot, IsRefusedWhereItsAddressesAreTaken) {
+  region_tree tree(one_thread());
+  const region_id id = *tree.create(root_region);
+  build(tree, id, 100);
+  save_snapshot(tree, id, path_);
+  const std::uint64_t regions = tree.regions();
+  EXPECT_THROW(load_snapshot(tree, path_), snapshot_error);
+  EXPECT_EQ(tree.regions(), regions);
+  EXPECT_EQ(tree.check_invariants(), "");
+  region_tree elsewhere(one_thread());
+  EXPECT_NE(fault_of_loading(elsewhere).find("outside"), std::string::npos);
+}
+
+TEST_F(Snapshot, IsRefusedWhenAnyByteIsChanged) {
+  region_tree tree(one_thread());
+  const region_id id = *tree.create(root_region);
+  build(tree, id, 10);
+  save_snapshot(tree, id, path_);
+  ASSERT_EQ(tree.free_region(id), region_status::ok);
+  const std::string good = contents();
+  std::mt19937_64 random(5);
+  for (int i = 0; i < 300; ++i) {
+    const std::size_t at = i < 120 ? static_cast<std::size_t>(i) : random() % good.size();
+    std::string bad = good;
+    bad[at] = static_cast<char>(bad[at] ^ (1 << random() % 8));
+    set_contents(bad);
+    ASSERT_NE(fault_of_loading(tree), "") << "byte " << at;
+  }
+  set_contents(good);
+  EXPECT_NO_THROW(load_snapshot(tree, path_));
+}
+
+TEST_F(Snapshot, IsRefusedWhenCutShortOrTooLong) {
+  region_tree tree(one_thread());
+  const region_id id = *tree.create(root_region);
+  build(tree, id, 10);
+  save_snapshot(tree, id, path_);
+  ASSERT_EQ(tree.free_region(id), region_status::ok);
+  const std::string good = contents();
+  for (const std::size_t length :
+       {std::size_t{0}, std::size_t{8}, std::size_t{100}, good.size() / 2, good.size() - 1}) {
+    set_contents(good.substr(0, length));
+    EXPECT_NE(fault_of_loading(tree).find("cut short"), std::string::npos) << length;
+  }
+  set_contents(good + "x");
+  EXPECT_NE(fault_of_loading(tree).find("longer"), std::string::npos);
+  std::filesystem::remove(path_);
+  EXPECT_NE(fault_of_loading(tree).find("opened"), std::string::npos);
+}
+
+TEST_F(Snapshot, IsRefusedWhenItLiesConsistently) {
+  region_tree tree(one_thread());
+  const region_id id = *tree.create(root_region);
+  build(tree, id, 10);
+  save_snapshot(tree, id, path_);
+  ASSERT_EQ(tree.free_region(id), region_status::ok);
+  const std::string good = contents();
+  snapshot_header header;
+  std::memcpy(&header, good.data(), sizeof(header));
+  // Changes in the lists, with sums made right again.
+  std::mt19937_64 random(9);
+  const std::size_t lists = header.regions * sizeof(snapshot_region) +
+                            header.ranges * sizeof(snapshot_range) +
+                            header.slabs * sizeof(snapshot_slab);
+  unsigned refused = 0;
+  for (int i = 0; i < 300; ++i) {
+    std::string bad = good;
+    const std::size_t at = sizeof(header) + random() % lists;
+    bad[at] = static_cast<char>(random());
+    snapshot_sum sum;
+    sum.add(bad.data() + sizeof(header), bad.size() - sizeof(header));
+    snapshot_header h = header;
+    h.body_sum = sum.value();
+    h.header_sum = snapshot_sum::of(h);
+    std::memcpy(bad.data(), &h, sizeof(h));
+    set_contents(bad);
+    try {
+      const loaded_snapshot loaded = load_snapshot(tree, path_);
+      ASSERT_EQ(tree.check_invariants(), "");
+      ASSERT_EQ(tree.free_region(loaded.id), region_status::ok);
+    } catch (const snapshot_error&) {
+      ++refused;
+    }
+    ASSERT_EQ(tree.check_invariants(), "");
+    ASSERT_EQ(tree.regions(), 1u);
+  }
+  EXPECT_GT(refused, 50u);
+}
+
+}  // namespace

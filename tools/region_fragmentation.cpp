@@ -1,0 +1,197 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry region fragmentation: the fragmentation benchmark of Lyberis et al. (2012), Figures 4a to
+/// 4c. One region; at every step an object is allocated or a random one freed. What is watched: full
+/// and partial slabs, the bytes asked for, and what packing the region would give.
+///
+///   growing   192 B, 60 % allocations
+///   phases    192 B, 75 %, 25 %, 70 %, 30 %, 60 % in turn
+///   sizes     the same phases, six sizes
+
+#include "region_command.hpp"
+#include "region_workloads.hpp"
+
+#include <quarry/region.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace quarry::tool {
+namespace {
+
+struct options {
+  std::string workload = "all";
+  std::uint64_t steps = 200'000;
+  std::uint64_t samples = 20;
+  std::string plot;
+  bool json = false;
+};
+
+struct sample {
+  std::uint64_t step;
+  std::uint64_t asked;  // bytes the application holds
+  region_statistics slabs;
+  double ranges_per_mib;
+  double packed_per_live;
+  std::uint64_t ranges;
+};
+
+struct figure {
+  std::string name;
+  std::vector<sample> samples;
+};
+
+sample look(region_tree& tree, region_id id, std::uint64_t step, std::uint64_t asked) {
+  const packed_region packed = pack(tree, id).value;
+  return {step,
+          asked,
+          tree.statistics(id).value,
+          packed.ranges_per_mib(),
+          packed.bytes_per_live_byte(),
+          packed.ranges.size()};
+}
+
+figure run(const std::string& name, const options& o) {
+  static constexpr unsigned phases[] = {75, 25, 70, 30, 60};
+  region_tree tree;
+  region r(tree);
+  quick_random random(4);
+  struct object {
+    void* p;
+    std::size_t size;
+  };
+  std::vector<object> live;
+  std::uint64_t asked = 0;
+  figure f{name, {}};
+  for (std::uint64_t step = 0; step <= o.steps; ++step) {
+    if (step % std::max<std::uint64_t>(o.steps / o.samples, 1) == 0)
+      f.samples.push_back(look(tree, r.id(), step, asked));
+    const unsigned percent =
+        name == "growing" ? 60 : phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)];
+    if (random.below(100) < percent || live.empty()) {
+      const std::size_t n = name == "sizes" ? paper_sizes[random.below(6)] : 192;
+      live.push_back({r.alloc(n), n});
+      asked += n;
+    } else {
+      std::swap(live[random.below(live.size())], live.back());
+      r.free(live.back().p);
+      asked -= live.back().size;
+      live.pop_back();
+    }
+  }
+  if (const std::string fault = tree.check_invariants(); !fault.empty()) throw error(fault);
+  return f;
+}
+
+void print(const figure& f) {
+  fmt::print("{}: 192 B{}\n", f.name,
+             f.name == "growing" ? ", 60 % allocations"
+             : f.name == "sizes" ? " and five other sizes, in phases"
+                                 : ", in phases");
+  table t({{"step", right},
+           {"live KiB", right},
+           {"full", right},
+           {"partial", right},
+           {"empty", right},
+           {"ranges", right},
+           {"ranges/MiB", right},
+           {"packed/live", right}});
+  for (const sample& s : f.samples)
+    t.add({grouped(s.step), grouped(s.asked / 1024), grouped(s.slabs.pool.full_slabs),
+           grouped(s.slabs.pool.partial_slabs), grouped(s.slabs.pool.empty_slabs),
+           grouped(s.ranges), fmt::format("{:.2f}", s.ranges_per_mib),
+           fmt::format("{:.3f}", s.packed_per_live)});
+  fmt::print("{}\n", t.text());
+}
+
+nlohmann::ordered_json as_json(const figure& f) {
+  nlohmann::ordered_json out;
+  out["workload"] = f.name;
+  for (const sample& s : f.samples)
+    out["samples"].push_back({{"step", s.step},
+                              {"asked_bytes", s.asked},
+                              {"full_slabs", s.slabs.pool.full_slabs},
+                              {"partial_slabs", s.slabs.pool.partial_slabs},
+                              {"empty_slabs", s.slabs.pool.empty_slabs},
+                              {"ranges", s.ranges},
+                              {"ranges_per_mib", s.ranges_per_mib},
+                              {"packed_per_live", s.packed_per_live}});
+  return out;
+}
+
+/// One panel a workload: bytes asked for (grey, dashed), full slabs, partial slabs.
+std::string svg(const std::vector<figure>& figures) {
+  constexpr double width = 360, height = 200, margin = 40;
+  std::string out = fmt::format(
+      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-size=\"11\" "
+      "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
+      (width + 2 * margin) * static_cast<double>(figures.size()), height + 2 * margin);
+  double left_edge = margin;
+  for (const figure& f : figures) {
+    double most = 1;
+    for (const sample& s : f.samples)
+      most = std::max({most, static_cast<double>(s.asked) / 4096,
+                       static_cast<double>(s.slabs.pool.full_slabs + s.slabs.pool.partial_slabs)});
+    const auto line = [&](const char* style, auto value) {
+      out += fmt::format("<polyline fill=\"none\" {} points=\"", style);
+      for (const sample& s : f.samples)
+        out += fmt::format("{:.1f},{:.1f} ",
+                           left_edge + width * static_cast<double>(s.step) /
+                                           static_cast<double>(f.samples.back().step),
+                           margin + height * (1 - value(s) / most));
+      out += "\"/>\n";
+    };
+    line("stroke=\"grey\" stroke-dasharray=\"4 3\"",
+         [](const sample& s) { return static_cast<double>(s.asked) / 4096; });
+    line("stroke=\"navy\"",
+         [](const sample& s) { return static_cast<double>(s.slabs.pool.full_slabs); });
+    line("stroke=\"crimson\"",
+         [](const sample& s) { return static_cast<double>(s.slabs.pool.partial_slabs); });
+    out += fmt::format(
+        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"black\"/>\n",
+        left_edge, margin, width, height);
+    out += fmt::format(
+        "<text x=\"{}\" y=\"{}\">{}: slabs over steps; full blue, partial red, bytes asked for "
+        "/ 4096 grey; top = {:.0f}</text>\n",
+        left_edge, margin - 8, f.name, most);
+    left_edge += width + 2 * margin;
+  }
+  return out + "</svg>\n";
+}
+
+int run_all(const options& o) {
+  std::vector<figure> figures;
+  for (const char* name : {"growing", "phases", "sizes"})
+    if (o.workload == "all" || o.workload == name) figures.push_back(run(name, o));
+  if (!o.plot.empty()) {
+    std::ofstream out(o.plot);
+    out << svg(figures);
+    if (!out) throw input_error("can not write " + o.plot);
+  }
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const figure& f : figures)
+    if (o.json)
+      all.push_back(as_json(f));
+    else
+      print(f);
+  if (o.json) fmt::print("{}\n", all.dump(2));
+  return all_well;
+}
+
+}  // namespace
+
+void add_region_fragmentation(CLI::App& region, action& chosen) {
+  auto o = std::make_shared<options>();
+  CLI::App* command = region.add_subcommand(
+      "fragmentation",
+      "Full and partial slabs over time under random allocation (Lyberis et al., Figures 4a-c)");
+  add_choice(*command, "--workload", o->workload, {"all", "growing", "phases", "sizes"}, "Which");
+  add_count(*command, "--steps", o->steps, "Allocations and frees", 5);
+  add_count(*command, "--samples", o->samples, "Lines of the table", 1);
+  command->add_option("--plot", o->plot, "Write the curves to this SVG file");
+  command->add_flag("--json", o->json, "Print JSON");
+  command->callback([o, &chosen] { chosen = [o] { return run_all(*o); }; });
+}
+
+}  // namespace quarry::tool
