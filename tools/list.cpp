@@ -39,6 +39,7 @@ nlohmann::ordered_json as_json(const named_allocator<Allocator>& entry, const op
   j["name"] = entry.name;
   j["type"] = entry.cpp_name;
   j["summary"] = entry.summary;
+  j["trial"] = entry.trial.empty() ? nlohmann::ordered_json() : nlohmann::ordered_json(entry.trial);
   j["frees_one"] = can.frees_one;
   j["frees_all"] = can.frees_all;
   j["reuses"] = can.reuses;
@@ -66,6 +67,7 @@ void print_json(const options& o) {
 
 void print_tables(const options& o) {
   table what({{"allocator"}, {"C++ type"}, {"what it is"}});
+  std::string trials;
   table can({{"allocator"},
              {"frees"},
              {"memory is"},
@@ -80,7 +82,9 @@ void print_tables(const options& o) {
     constexpr abilities a = allocator_type::can;
     const auto registers = registers_of(entry.name);
     const auto metadata = metadata_beside<allocator_type>(o.pool);
-    what.add({std::string(entry.name), std::string(entry.cpp_name), std::string(entry.summary)});
+    what.add({std::string(entry.name), std::string(entry.cpp_name),
+              std::string(entry.summary) + (entry.trial.empty() ? "" : " (on trial)")});
+    if (!entry.trial.empty()) trials += fmt::format("  {}: {}\n", entry.name, entry.trial);
     can.add({std::string(entry.name), frees_text(a), memory_text(a),
              a.owns_pool ? "the pool" : "the system",
              a.max_size == unlimited ? "any" : to_text(a.max_size), to_text(a.max_alignment),
@@ -88,6 +92,7 @@ void print_tables(const options& o) {
              registers ? std::to_string(*registers) : "-"});
   });
   fmt::print("{}\n{}\n", what.text(), can.text());
+  if (!trials.empty()) fmt::print("On trial, not to be relied on yet on a GPU:\n{}\n", trials);
   fmt::print("frees      one block at a time, all at once (heap::reset), or both\n");
   fmt::print("metadata   beside a pool of {} (--pool)\n", to_text(o.pool));
   if (const std::string compiler = register_compiler(); !compiler.empty())

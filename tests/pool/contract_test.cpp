@@ -45,6 +45,11 @@ class Contract : public ::testing::Test {
   using ref = typename heap_type::ref_type;
   static constexpr abilities can = Allocator::can;
 
+  void SetUp() override {
+    if (std::is_same_v<here, quarry::cuda> && !label_of<Allocator>.trial.empty())
+      GTEST_SKIP() << "on trial: " << label_of<Allocator>.trial;
+  }
+
   static std::vector<request> make_requests(std::uint64_t count, std::uint64_t largest) {
     simt::lane_random draw(count);
     std::vector<request> requests(count);

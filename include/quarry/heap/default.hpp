@@ -2,11 +2,11 @@
 #pragma once
 /// What heap<> uses where nothing is chosen.
 
-#include <quarry/pool/slab.hpp>
+#include <quarry/pool/system_heap.hpp>
 #include <quarry/simt/machine.hpp>
 
 namespace quarry {
 
-using default_allocator = slab;
+using default_allocator = system_heap;
 
 }  // namespace quarry

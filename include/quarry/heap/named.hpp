@@ -33,6 +33,7 @@ struct allocator_label {
   std::string_view name;      // as in the papers, and on the command line
   std::string_view cpp_name;  // the type
   std::string_view summary;
+  std::string_view trial = {};  // why it is not to be relied on yet, on a GPU; empty: it is
 };
 
 template <class Allocator>
@@ -40,7 +41,8 @@ inline constexpr allocator_label label_of = {};
 
 template <>
 inline constexpr allocator_label label_of<slab> = {"Quarry", "quarry::slab",
-                                                   "the default: slots of a class side by side, handed out by ticket"};
+                                                   "slots of a class side by side, handed out by ticket",
+                                                   "a kernel that exhausts a heap of 128 KiB again and again hung"};
 template <>
 inline constexpr allocator_label label_of<bump> = {"AtomicMalloc", "quarry::bump", "one counter, no free"};
 template <>
@@ -85,10 +87,12 @@ inline constexpr allocator_label label_of<warp_cfmmalloc> = {"CFMMalloc-warp", "
                                                              "CFMMalloc, asked once a warp"};
 template <>
 inline constexpr allocator_label label_of<scatter_alloc> = {"ScatterAlloc", "quarry::scatter_alloc",
-                                                            "pages of equal chunks, found by hashing"};
+                                                            "pages of equal chunks, found by hashing",
+                                                            "a full heap has lost chunks, and handed out some twice"};
 template <>
 inline constexpr allocator_label label_of<warp_scatter> = {"ScatterAlloc-warp", "quarry::warp_scatter",
-                                                           "ScatterAlloc, asked once a warp"};
+                                                           "ScatterAlloc, asked once a warp",
+                                                           label_of<scatter_alloc>.trial};
 template <>
 inline constexpr allocator_label label_of<xmalloc> = {"XMalloc", "quarry::xmalloc",
                                                       "asked once a warp, FIFOs of free blocks, over CUDA's malloc"};

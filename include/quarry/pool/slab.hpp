@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// slab: the default heap. Slots of a class side by side in segments, handed out by ticket.
+/// slab: meant to be the default heap. Slots of a class side by side in segments, handed out by ticket.
 ///
 ///   malloc    lanes of a warp that want the same class
 ///             -> one fetch_add on the cursor of (shard, class): a ticket each
