@@ -88,7 +88,7 @@ inline constexpr allocator_label label_of<warp_cfmmalloc> = {"CFMMalloc-warp", "
 template <>
 inline constexpr allocator_label label_of<scatter_alloc> = {"ScatterAlloc", "quarry::scatter_alloc",
                                                             "pages of equal chunks, found by hashing",
-                                                            "a full heap has lost chunks, and handed out some twice"};
+                                                            "mixed sizes and full heaps left pages that count chunks which nobody has"};
 template <>
 inline constexpr allocator_label label_of<warp_scatter> = {"ScatterAlloc-warp", "quarry::warp_scatter",
                                                            "ScatterAlloc, asked once a warp",
