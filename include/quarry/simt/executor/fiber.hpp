@@ -44,7 +44,12 @@ class stacks {
     // A guard costs a mapping, and a process may have some 65,000. Past that, run without.
     for (unsigned i = 0; i < count; ++i) (void)::mprotect(base_ + i * stride, guard_bytes, PROT_NONE);
   }
-  ~stacks() { ::munmap(base_, bytes_); }
+  ~stacks() {
+#if QUARRY_ASAN
+    __asan_unpoison_memory_region(base_, bytes_);  // lanes that were given up leave their frames' marks
+#endif
+    ::munmap(base_, bytes_);
+  }
   stacks(const stacks&) = delete;
   stacks& operator=(const stacks&) = delete;
 
