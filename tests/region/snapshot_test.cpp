@@ -75,6 +75,14 @@ class Snapshot : public ::testing::Test {
   void set_contents(const std::string& all) {
     std::ofstream(path_, std::ios::binary | std::ios::trunc) << all;
   }
+  /// A region of ten nodes goes into the file, whose contents are `good`, and out of the tree.
+  void save_and_free(region_tree& tree, std::string& good) {
+    const region_id id = *tree.create(root_region);
+    build(tree, id, 10);
+    save_snapshot(tree, id, path_);
+    ASSERT_EQ(tree.free_region(id), region_status::ok);
+    good = contents();
+  }
   std::string path_;
 };
 
@@ -143,11 +151,8 @@ TEST_F(Snapshot, IsRefusedWhereItsAddressesAreTaken) {
 
 TEST_F(Snapshot, IsRefusedWhenAnyByteIsChanged) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
-  build(tree, id, 10);
-  save_snapshot(tree, id, path_);
-  ASSERT_EQ(tree.free_region(id), region_status::ok);
-  const std::string good = contents();
+  std::string good;
+  ASSERT_NO_FATAL_FAILURE(save_and_free(tree, good));
   std::mt19937_64 random(5);
   for (int i = 0; i < 300; ++i) {
     const std::size_t at = i < 120 ? static_cast<std::size_t>(i) : random() % good.size();
@@ -162,11 +167,8 @@ TEST_F(Snapshot, IsRefusedWhenAnyByteIsChanged) {
 
 TEST_F(Snapshot, IsRefusedWhenCutShortOrTooLong) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
-  build(tree, id, 10);
-  save_snapshot(tree, id, path_);
-  ASSERT_EQ(tree.free_region(id), region_status::ok);
-  const std::string good = contents();
+  std::string good;
+  ASSERT_NO_FATAL_FAILURE(save_and_free(tree, good));
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{8}, std::size_t{100}, good.size() / 2, good.size() - 1}) {
     set_contents(good.substr(0, length));
@@ -180,11 +182,8 @@ TEST_F(Snapshot, IsRefusedWhenCutShortOrTooLong) {
 
 TEST_F(Snapshot, IsRefusedWhenItLiesConsistently) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
-  build(tree, id, 10);
-  save_snapshot(tree, id, path_);
-  ASSERT_EQ(tree.free_region(id), region_status::ok);
-  const std::string good = contents();
+  std::string good;
+  ASSERT_NO_FATAL_FAILURE(save_and_free(tree, good));
   snapshot_header header;
   std::memcpy(&header, good.data(), sizeof(header));
   // Changes in the lists, with sums made right again.
