@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The demo on an NVIDIA GPU.
 
+#include "bench_clock.hpp"
 #include "demo_run.hpp"
 
 namespace quarry::tool {
@@ -10,28 +11,9 @@ struct stopwatch<cuda> {
   /// The GPU's own clock: the way there and back is not the allocator's.
   template <class Kernel>
   static double time(const grid& g, const Kernel& kernel) {
-    event begin;
-    event end;
-    begin.record();
-    simt::run_kernel<<<g.blocks, g.threads>>>(kernel);
-    simt::check_cuda(cudaGetLastError(), "kernel launch");
-    end.record();
-    simt::check_cuda(cudaDeviceSynchronize(), "kernel");
-    float milliseconds = 0;
-    simt::check_cuda(cudaEventElapsedTime(&milliseconds, begin.handle, end.handle),
-                     "timing a kernel");
-    return milliseconds / 1000.0;
+    const bench_clock<cuda> clock;
+    return clock.time([&] { clock.start(g, kernel); }).milliseconds / 1000.0;
   }
-
- private:
-  struct event {
-    cudaEvent_t handle{};
-    event() { simt::check_cuda(cudaEventCreate(&handle), "making an event"); }
-    ~event() { (void)cudaEventDestroy(handle); }
-    event(const event&) = delete;
-    event& operator=(const event&) = delete;
-    void record() const { simt::check_cuda(cudaEventRecord(handle), "recording an event"); }
-  };
 };
 
 bool built_with_cuda() { return true; }
