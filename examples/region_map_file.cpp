@@ -30,6 +30,7 @@ struct document {
 void write(const std::string& file) {
   quarry::tree_options options;
   options.where = quarry::snapshot_address;
+  options.range = std::uint64_t{64} << 30;
   quarry::region_tree tree(options);
   quarry::region r(tree);
   auto* d = new (r) document(r);

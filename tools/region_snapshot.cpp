@@ -53,6 +53,7 @@ std::uint64_t count_good(const node* n) {
 int save(const options& o) {
   tree_options where;
   where.where = snapshot_address;
+  where.range = std::uint64_t{256} << 30;
   region_tree tree(where);
   std::vector<region_id> in{tree.create(root_region).value};
   for (std::uint64_t i = 1; i < o.regions; ++i) in.push_back(tree.create(in[0]).value);

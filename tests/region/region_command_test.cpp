@@ -74,7 +74,6 @@ TEST_F(RegionCommand, RefusesAPeerThatIsNotThere) {
   EXPECT_THROW(output_of("region peers --peer /nowhere/at/all"), input_error);
 }
 
-#if !defined(__SANITIZE_THREAD__)
 TEST_F(RegionCommand, SavesLoadsAndDescribesASnapshot) {
   output_of("region snapshot save --nodes 2000 --regions 4 " + file_);
   const auto info = nlohmann::json::parse(output_of("region snapshot info --json " + file_));
@@ -86,7 +85,6 @@ TEST_F(RegionCommand, SavesLoadsAndDescribesASnapshot) {
   EXPECT_GE(stats["packed_bytes"].get<std::uint64_t>(), stats["live_bytes"].get<std::uint64_t>());
   EXPECT_NE(output_of("region stats " + file_).find("Packed:"), std::string::npos);
 }
-#endif
 
 TEST_F(RegionCommand, SaysWhatIsWrongWithAFile) {
   std::ofstream(file_)

@@ -16,13 +16,19 @@
 
 #include <quarry/region/region_tree.hpp>
 #include <quarry/region/snapshot_file.hpp>
+#include <quarry/simt/config.hpp>
 
 #include <unordered_map>
 
 namespace quarry {
 
-/// Where trees that want snapshots can usually lie, in every run.
+/// Where trees that want snapshots can usually lie, in every run. ThreadSanitizer's shadow fills the
+/// middle of the address space and leaves 340 GiB below the program.
+#if QUARRY_TSAN
+inline void* const snapshot_address = reinterpret_cast<void*>(0x5500'0000'0000);  // NOLINT
+#else
 inline void* const snapshot_address = reinterpret_cast<void*>(0x2000'0000'0000);  // NOLINT
+#endif
 
 struct loaded_snapshot {
   region_id id;
