@@ -107,7 +107,7 @@ TEST(RegionTree, AnswersBadInputWithADefiniteError) {
   EXPECT_EQ(tree.free(p + 1), region_status::not_an_object);
   EXPECT_EQ(tree.free(&tree), region_status::not_ours);
   EXPECT_EQ(tree.free(nullptr), region_status::ok);
-  EXPECT_EQ(tree.free_region(root_region), region_status::root_region);
+  EXPECT_EQ(tree.free_region(root_region), region_status::is_root);
   EXPECT_EQ(tree.realloc(p + 64, 10).status, region_status::not_an_object);
   EXPECT_EQ(tree.free(p), region_status::ok);
   EXPECT_EQ(tree.free(p), region_status::not_an_object);

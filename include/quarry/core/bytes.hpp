@@ -109,7 +109,7 @@ inline std::string to_text(bytes n) {
   std::uint64_t tenths = tenths_in(unit);
   if (tenths >= 10'240 && unit < 6) tenths = tenths_in(++unit);  // 1023.99 KiB reads 1 MiB
   std::string text = std::to_string(tenths / 10);
-  if (tenths % 10 != 0) text += "." + std::to_string(tenths % 10);
+  if (tenths % 10 != 0) text += '.', text += std::to_string(tenths % 10);
   return text + " " + units[unit];
 }
 

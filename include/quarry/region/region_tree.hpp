@@ -42,6 +42,8 @@ struct tree_options {
   std::uint64_t metadata = 0;                    // bytes for metadata; 0: a 64th of range
   std::uint64_t keep = std::uint64_t{1} << 28;  // memory of freed regions that is kept for new ones
   sharing threads = sharing::many_threads;      // of the root; one_thread: of the whole tree
+  bool addresses_only = false;  // at `where`, without memory: nothing is free before add_pages
+  std::uint64_t most_generations = ~std::uint64_t{0};  // a number is used that often, no more
 };
 
 struct region_statistics {
@@ -94,6 +96,11 @@ class basic_region_tree {
   std::uint64_t free_slabs() const;
   std::uint64_t regions() const;
   pool_statistics metadata() const;
+
+  /// For those who manage addresses that others have memory for. Whole pages come and go.
+  void add_pages(slab_run pages);
+  /// Free pages in a row, at most so many; empty: there is none.
+  slab_run take_pages(slab_number most);
 
   /// Takes these chunks out of the free ones and gives them to the region. For snapshots.
   region_status claim(node_type& node, slab_run run);
@@ -157,6 +164,7 @@ class basic_region_tree {
   node_type* unused_ = nullptr;  // nodes of dead regions, by `next`
   std::uint32_t visited_ = 0;    // number of the region trimmed last
   std::uint64_t regions_ = 0;
+  std::uint64_t slabs_ = 0;  // of all regions, and free
   std::uint64_t dirty_slabs_ = 0;  // free, and perhaps backed by memory
   struct free_nodes final : pool_source {
     explicit free_nodes(kernel_pool<Geometry>& k) : kernel(&k) {}

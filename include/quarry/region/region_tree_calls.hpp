@@ -33,7 +33,7 @@ region_result<region_id> basic_region_tree<Geometry>::create(region_id parent, s
 
 template <slab_geometry Geometry>
 region_status basic_region_tree<Geometry>::free_region(region_id id) {
-  if (id == root_region) return region_status::root_region;
+  if (id == root_region) return region_status::is_root;
   std::vector<node_type*> dying;
   {
     lock_guard guard(mutex_);

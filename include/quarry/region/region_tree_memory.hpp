@@ -16,14 +16,14 @@ tree_options basic_region_tree<Geometry>::fitted(tree_options options) {
 template <slab_geometry Geometry>
 basic_region_tree<Geometry>::basic_region_tree(const tree_options& options)
     : options_(fitted(options)),
-      table_(options_.range, options_.where),
+      table_(options_.range, options_.where, !options_.addresses_only),
       kernel_(options_.metadata),
       numbers_range_(std::size_t{most_regions} * sizeof(node_type*), 4096),
       numbers_(reinterpret_cast<node_type**>(numbers_range_.base())),
       free_source_(kernel_),
       nodes_(free_source_),
       free_(table_, nobody, nodes_) {
-  free_.insert({0, table_.count()});
+  if (!options_.addresses_only) add_pages({0, table_.count()});
   node_type* root = new_node();
   if (root == nullptr) throw out_of_memory("the range for metadata is too small for the root");
   root->it.emplace(*root, table_);
@@ -48,7 +48,7 @@ basic_region_tree<Geometry>::~basic_region_tree() {
 /// Slabs for a region that lacks some: a page, or less when little is left.
 template <slab_geometry Geometry>
 slab_number basic_region_tree<Geometry>::growth() const {
-  const std::uint64_t plenty = std::max<std::uint64_t>(table_.count() / 8, 1);
+  const std::uint64_t plenty = std::max<std::uint64_t>(slabs_ / 8, 1);
   const std::uint64_t share = high_mark * free_.slabs() / plenty / chunk * chunk;
   return static_cast<slab_number>(std::clamp<std::uint64_t>(share, low_mark, high_mark));
 }
@@ -78,6 +78,32 @@ slab_run basic_region_tree<Geometry>::grow(node_type& node, slab_number least, s
   if (node.hold(run)) return run;
   give_free(run);
   return {};
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::add_pages(slab_run pages) {
+  lock_guard guard(mutex_);
+  table_.set_owner(pages, nobody);
+  table_.forget(pages);
+  free_.insert(pages);
+  slabs_ += pages.count;
+}
+
+template <slab_geometry Geometry>
+slab_run basic_region_tree<Geometry>::take_pages(slab_number most) {
+  lock_guard guard(mutex_);
+  slab_run found;
+  free_.for_each([&](slab_run run) {
+    const slab_number first = (run.first + high_mark - 1) / high_mark * high_mark;
+    const slab_number end = run.end() / high_mark * high_mark;
+    if (first < end && end - first > found.count) found = {first, end - first};
+  });
+  found.count = std::min(found.count, most / high_mark * high_mark);
+  if (!found) return {};
+  free_.take_at(found);
+  table_.set_owner(found, outside);  // or marks that are left there would look like free runs
+  slabs_ -= found.count;
+  return found;
 }
 
 template <slab_geometry Geometry>
@@ -230,9 +256,10 @@ void basic_region_tree<Geometry>::bury(node_type& node) {
     give_free({static_cast<slab_number>(first), static_cast<slab_number>(count)});
   node.it->forget();
   node.it.reset();
+  --regions_;
+  if (node.id().generation() + 2 >= options_.most_generations) return;
   node.next = unused_;
   unused_ = &node;
-  --regions_;
 }
 
 // ---- from outside -------------------------------------------------------------------------------
@@ -281,7 +308,7 @@ std::string basic_region_tree<Geometry>::check_invariants() const {
   });
   if (!fault.empty()) return fault;
   if (regions != regions_) return "the regions do not add up";
-  if (held + free_.slabs() != table_.count()) return "slabs are lost, or in two places";
+  if (held + free_.slabs() != slabs_) return "slabs are lost, or in two places";
   return {};
 }
 

@@ -161,15 +161,16 @@ template <slab_geometry Geometry = default_geometry>
 class slab_table : public slab_map<Geometry> {
  public:
   /// Reserves `size` bytes, rounded up to pages, somewhere or exactly there. Throws out_of_memory.
-  explicit slab_table(bytes size, void* where = nullptr) {
+  explicit slab_table(bytes size, void* where = nullptr, bool backed = true) {
     const std::uint64_t most = std::uint64_t{no_slab} * Geometry.slab - Geometry.page;
     if (size.value() == 0 || size.value() > most)
       throw out_of_memory("a range of slabs has between one page and " + to_text(bytes(most)) +
                           ", not " + to_text(size));
     this->size_ = align_up(size.value(), Geometry.page);
-    data_ = where == nullptr ? address_range(this->size_, Geometry.page)
-                             : address_range(where, this->size_);
-    this->base_ = reinterpret_cast<std::uintptr_t>(data_.base());
+    if (backed)
+      data_ = where == nullptr ? address_range(this->size_, Geometry.page)
+                               : address_range(where, this->size_);
+    this->base_ = reinterpret_cast<std::uintptr_t>(backed ? data_.base() : where);
     const slab_number count = this->count();
     this->chunks_ = reserve<std::uint32_t>(chunks_range_, count / this->chunk + 1);
     this->set_chunk(count, typename slab_map<Geometry>::chunk_word(outside, 0));
@@ -186,7 +187,7 @@ class slab_table : public slab_map<Geometry> {
         align_up(std::size_t{run.first} * Geometry.slab, address_range::system_page);
     const std::size_t end =
         align_down(std::size_t{run.end()} * Geometry.slab, address_range::system_page);
-    if (first < end) data_.purge(first, end - first);
+    if (first < end && data_.base() != nullptr) data_.purge(first, end - first);
   }
 
  private:

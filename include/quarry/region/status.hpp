@@ -4,6 +4,7 @@
 /// can not be carried out changes nothing and says why.
 
 #include <cstdint>
+#include <utility>
 
 namespace quarry {
 
@@ -16,8 +17,10 @@ enum class region_status : std::uint8_t {
   not_ours,       // the address lies outside the range, or in no object's slab
   not_an_object,  // the address lies in a slab, but no object starts there, or it is free already
   stale_region,   // the region was freed, or never was
-  root_region,    // the root lives as long as the tree
+  is_root,        // the root lives as long as the tree
   too_many,       // no number is left for another region
+  mismatch,       // of a transfer: the two sides name different regions or objects
+  no_such_worker, // of a transfer: the peer's number is too large, or the caller's own
 };
 
 constexpr const char* to_text(region_status s) {
@@ -31,8 +34,10 @@ constexpr const char* to_text(region_status s) {
     case region_status::not_an_object:
       return "no living object starts at the address (freed already, or inside another)";
     case region_status::stale_region: return "the region was freed, or never was";
-    case region_status::root_region: return "the root region can not be freed";
+    case region_status::is_root: return "the root region can not be freed";
     case region_status::too_many: return "too many regions at a time";
+    case region_status::mismatch: return "sender and receiver name different regions or objects";
+    case region_status::no_such_worker: return "the peer is no other worker";
   }
   return "unknown";
 }
@@ -42,7 +47,7 @@ template <class T>
 struct region_result {
   region_status status = region_status::ok;
   T value{};
-  region_result(T v) : value(v) {}
+  region_result(T v) : value(std::move(v)) {}
   region_result(region_status s) : status(s) {}
   explicit operator bool() const { return status == region_status::ok; }
   T operator*() const { return value; }

@@ -72,16 +72,15 @@ class fiber {
   ~fiber() { forget(); }
 
   /// Ready to enter `start` on the given stack.
-  void make(char* bottom, unsigned colour, entry start) {
+  void make(char* bottom, unsigned colour, entry start, std::size_t size = stack_bytes) {
     forget();
     bottom_ = bottom;
-    size_ = stack_bytes;
+    size_ = size;
 #if QUARRY_ASAN
-    __asan_unpoison_memory_region(bottom, stack_bytes);
+    __asan_unpoison_memory_region(bottom, size);
 #endif
     const std::size_t offset = (colour % 32) * 320;
-    context_ = boost::context::detail::make_fcontext(bottom + stack_bytes - offset,
-                                                     stack_bytes - offset, start);
+    context_ = boost::context::detail::make_fcontext(bottom + size - offset, size - offset, start);
 #if QUARRY_TSAN
     tsan_ = __tsan_create_fiber(0);
     owns_tsan_ = true;
