@@ -8,11 +8,20 @@ if(QUARRY_HAS_EXECUTOR)
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/quarry"
     DESTINATION "${CMAKE_INSTALL_INCLUDEDIR}"
     COMPONENT development
-    FILES_MATCHING PATTERN "*.hpp")
+    FILES_MATCHING PATTERN "*.hpp" PATTERN "*.h")
   install(TARGETS quarry EXPORT quarry_targets COMPONENT development)
   install(EXPORT quarry_targets
     FILE quarryTargets.cmake NAMESPACE quarry::
     DESTINATION "${quarry_package_dir}" COMPONENT development)
+
+  # Apart, so that those who do not use the cluster need no MPI.
+  if(QUARRY_HAS_MPI)
+    install(TARGETS quarry_cluster quarry_cluster_c EXPORT quarry_cluster_targets
+      COMPONENT development)
+    install(EXPORT quarry_cluster_targets
+      FILE quarryClusterTargets.cmake NAMESPACE quarry::
+      DESTINATION "${quarry_package_dir}" COMPONENT development)
+  endif()
 
   configure_package_config_file(
     "${PROJECT_SOURCE_DIR}/cmake/quarryConfig.cmake.in" "${PROJECT_BINARY_DIR}/quarryConfig.cmake"

@@ -1,0 +1,46 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Where a worker's time goes, phase by phase: computing, waiting for other workers, waiting for
+/// schedulers (the bars of Figure 4e in Lyberis et al. 2012).
+
+#include <quarry/cluster/worker.hpp>
+
+namespace quarry::apps {
+
+struct time_shares {
+  double computation = 0;  // seconds
+  double workers = 0;
+  double schedulers = 0;
+  double total() const { return computation + workers + schedulers; }
+  time_shares& operator+=(const time_shares& o) {
+    computation += o.computation, workers += o.workers, schedulers += o.schedulers;
+    return *this;
+  }
+};
+
+class phase_clock {
+ public:
+  explicit phase_clock(cluster::worker& w) : worker_(&w) { now_ = read(); }
+
+  /// Adds the time since the last call, or since the beginning, to a phase.
+  void charge(time_shares& phase) {
+    const reading before = now_;
+    now_ = read();
+    const double workers = now_.workers - before.workers;
+    const double schedulers = now_.schedulers - before.schedulers;
+    phase += {now_.time - before.time - workers - schedulers, workers, schedulers};
+  }
+
+ private:
+  struct reading {
+    double time, workers, schedulers;
+  };
+  reading read() const {
+    const cluster::worker_statistics& s = worker_->statistics();
+    return {worker_->connection().now(), s.waited_for_workers, s.waited_for_schedulers};
+  }
+  cluster::worker* worker_;
+  reading now_;
+};
+
+}  // namespace quarry::apps

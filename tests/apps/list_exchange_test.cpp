@@ -1,0 +1,42 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "apps/list_exchange.hpp"
+
+#include <quarry/cluster/simulation.hpp>
+
+#include <gtest/gtest.h>
+
+namespace {
+
+using namespace quarry;
+using namespace quarry::apps;
+
+TEST(ListExchange, BringsEveryListHomeChangedByAllOthers) {
+  for (const unsigned workers : {1u, 2u, 3u, 4u, 7u, 16u})
+    for (const bool isolated : {false, true}) {
+      cluster::simulation s(
+          {.workers = workers, .seed = workers, .isolated = isolated, .room = 1 << 30});
+      unsigned correct = 0;
+      std::uint64_t changed = 0;
+      const auto result = s.run([&](cluster::worker& w) {
+        const list_exchange_result r = run(w, list_exchange_options{.nodes = 300, .rounds = 2});
+        correct += r.correct;
+        changed += r.nodes_changed;
+        EXPECT_EQ(r.stages, 2 * pairing_stages(workers));
+      });
+      EXPECT_EQ(correct, workers) << (isolated ? "isolated" : "shared");
+      EXPECT_EQ(changed, 2u * 300 * workers * (workers - 1));
+      EXPECT_EQ(result.left.regions, 0u);
+      EXPECT_EQ(result.left.objects, 0u);
+    }
+}
+
+TEST(ListExchange, SeesANodeThatWasNotChanged) {
+  linked_node n{};
+  fill(n, 1, 5);
+  change(n, 0);
+  EXPECT_TRUE(as_expected(n, 1, 5, 2, 1));
+  n.words[30] ^= 1;
+  EXPECT_FALSE(as_expected(n, 1, 5, 2, 1));
+}
+
+}  // namespace

@@ -1,0 +1,93 @@
+# SPDX-License-Identifier: Apache-2.0
+# The cluster in real processes. Sanitizers keep the addresses that all processes must share
+# (address_space.hpp): under them the simulation's tests stand for these.
+if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  return()
+endif()
+
+# Rooms in processes made by fork: no MPI.
+quarry_test(cluster_room_test SOURCES room_test.cpp)
+
+if(NOT QUARRY_HAS_MPI)
+  return()
+endif()
+
+# More ranks than cores: Open MPI behaves when it is told, MPICH polls and is spared.
+execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version
+  OUTPUT_VARIABLE launcher ERROR_VARIABLE launcher)
+if(launcher MATCHES "Open ?(MPI|RTE)")
+  set(launch "${MPIEXEC_EXECUTABLE}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+  set(most_ranks 64)
+else()
+  set(launch "${MPIEXEC_EXECUTABLE}")
+  set(most_ranks 4)
+endif()
+# Containers run as root, and have 64 MiB of /dev/shm for all ranks.
+set(launch_environment
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_segment_size=1048576)
+
+# quarry_mpi_test(<test> RANKS <n> COMMAND <program> [arguments...])
+function(quarry_mpi_test test)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RANKS" "COMMAND")
+  if(arg_RANKS GREATER most_ranks)
+    return()
+  endif()
+  add_test(NAME ${test} COMMAND ${launch} -n ${arg_RANKS} ${arg_COMMAND})
+  set_tests_properties(${test} PROPERTIES
+    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT ${QUARRY_TEST_TIMEOUT}
+    ENVIRONMENT "${launch_environment}")
+endfunction()
+
+function(quarry_mpi_program name)
+  add_executable(${name} ${ARGN})
+  quarry_own(${name})
+  target_link_libraries(${name} PRIVATE quarry::cluster GTest::gtest)
+  target_compile_options(${name} PRIVATE -UNDEBUG)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
+endfunction()
+
+quarry_mpi_program(cluster_mpi_transport_test mpi_transport_test.cpp)
+quarry_mpi_test(cluster_mpi.transport RANKS 4
+  COMMAND $<TARGET_FILE:cluster_mpi_transport_test> --gtest_brief=1)
+
+# All calls, in trees of one, two and three levels of schedulers.
+quarry_mpi_program(cluster_mpi_test mpi_handle_test.cpp mpi_test.cpp mpi_transfer_test.cpp)
+set(program $<TARGET_FILE:cluster_mpi_test> --gtest_brief=1)
+set(two_levels_of_5 --schedulers-each=2 --workers-each=1)
+set(two_levels_of_17 --schedulers-each=8 --workers-each=4)
+set(three_levels --schedulers-each=2 --workers-each=2)
+quarry_mpi_test(cluster_mpi.3_ranks RANKS 3 COMMAND ${program})
+quarry_mpi_test(cluster_mpi.5_ranks RANKS 5 COMMAND ${program})
+quarry_mpi_test(cluster_mpi.5_ranks_2_levels RANKS 5 COMMAND ${program} ${two_levels_of_5})
+quarry_mpi_test(cluster_mpi.17_ranks RANKS 17 COMMAND ${program})
+quarry_mpi_test(cluster_mpi.17_ranks_2_levels RANKS 17 COMMAND ${program} ${two_levels_of_17})
+quarry_mpi_test(cluster_mpi.17_ranks_3_levels RANKS 17 COMMAND ${program} ${three_levels})
+quarry_mpi_test(cluster_mpi.without_leases RANKS 5 COMMAND ${program} --leases=0)
+quarry_mpi_test(cluster_mpi.without_leases_3_levels RANKS 17
+  COMMAND ${program} --leases=0 ${three_levels})
+quarry_mpi_test(cluster_mpi.without_shared_memory RANKS 5 COMMAND ${program} --share=0)
+quarry_mpi_test(cluster_mpi.with_fences RANKS 5 COMMAND ${program} --fence=1)
+quarry_mpi_test(cluster_mpi.bytes_in_small_parts RANKS 5 COMMAND ${program} --part=5000)
+
+# How a cluster ends.
+quarry_mpi_program(cluster_mpi_end mpi_end.cpp)
+find_package(Python3 3.9 COMPONENTS Interpreter)
+if(Python3_Interpreter_FOUND AND most_ranks GREATER_EQUAL 5)
+  add_test(NAME cluster_mpi.ends COMMAND Python3::Interpreter
+    "${CMAKE_CURRENT_SOURCE_DIR}/mpi_end_test.py" $<TARGET_FILE:cluster_mpi_end> ${launch})
+  set_tests_properties(cluster_mpi.ends PROPERTIES
+    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 240 ENVIRONMENT "${launch_environment}")
+endif()
+
+# The C face, in C.
+add_executable(cluster_c_api_test c_api_test.c)
+target_link_libraries(cluster_c_api_test PRIVATE quarry::cluster_c)
+target_compile_options(cluster_c_api_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
+set_target_properties(cluster_c_api_test PROPERTIES
+  C_STANDARD 99 RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
+quarry_mpi_test(cluster_c_api RANKS 5 COMMAND $<TARGET_FILE:cluster_c_api_test> argument)
+if(TARGET example_cluster_list)
+  quarry_mpi_test(example.cluster_list RANKS 5 COMMAND $<TARGET_FILE:example_cluster_list>)
+endif()

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+// A cluster that ends in the way its argument names; mpi_end_test.py looks at what is left to see.
+#include <quarry/cluster/run.hpp>
+
+#include <sys/types.h>
+#include <unistd.h>
+
+#include <csignal>
+#include <cstdio>
+#include <cstdlib>
+#include <string>
+
+using namespace quarry::cluster;
+
+namespace {
+
+int work(worker& w, const std::string& how, pid_t scheduler) {
+  const rid r = *w.create(root);
+  auto* object = static_cast<char*>(*w.alloc(r, 100));
+  w.barrier();
+  if (how == "touch" && w.number() == 1) {
+    (void)w.hand_over(0, std::span(&r, 1));
+    *object = 1;
+  }
+  if (how == "touch" && w.number() == 0) {
+    rid theirs = root;
+    (void)w.take_over(1, std::span(&theirs, 1));
+    w.barrier();
+  }
+  if (w.number() == 1) {
+    std::fflush(stdout);
+    if (how == "throw") throw quarry::error("this worker has had enough");
+    if (how == "throw-number") throw 7;  // NOLINT
+    if (how == "exit") std::exit(0);
+    if (how == "vanish") ::_exit(0);
+    if (how == "kill") std::raise(SIGKILL);
+    if (how == "kill-scheduler") ::kill(scheduler, SIGKILL);
+    if (how == "stop-scheduler") ::kill(scheduler, SIGSTOP);
+    if (how == "compute") ::sleep(4);
+  }
+  if (how == "kill" || how == "vanish") w.barrier();  // for ever, if nobody notices
+  if (how == "return") return static_cast<int>(w.number());
+  const bool forgets = how.starts_with("leak") && w.number() == 0;
+  return forgets || w.free_region(r) == quarry::region_status::ok ? 0 : 9;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc != 2) return 2;
+  const std::string how = argv[1];
+  run_options options;
+  options.patience = 2;
+  options.fence = how == "touch";
+  if (how == "leak-fail") options.leaks = leak_policy::fail;
+  if (how == "leak-quiet") options.leaks = leak_policy::quiet;
+  // The scheduler is rank 0: everybody learns its process.
+  MPI_Init(&argc, &argv);
+  auto scheduler = static_cast<long>(::getpid());
+  MPI_Bcast(&scheduler, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+  const int result =
+      run(options, [&](worker& w) { return work(w, how, static_cast<pid_t>(scheduler)); });
+  MPI_Finalize();
+  return result;
+}

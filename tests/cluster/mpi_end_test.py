@@ -1,0 +1,86 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""Ends clusters in good and bad ways, and checks the exit code, the message, and the time.
+
+    mpi_end_test.py PROGRAM MPIRUN [OPTION...]
+"""
+import re
+import subprocess
+import sys
+import time
+import unittest
+
+PROGRAM, LAUNCH = sys.argv[1], sys.argv[2:]
+
+
+def end(how, *more, ranks=5):
+    """Exit code, what was printed, and seconds, of ranks that end this way."""
+    start = time.monotonic()
+    done = subprocess.run([*LAUNCH, *more, "-n", str(ranks), PROGRAM, how], text=True,
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=60)
+    return done.returncode, done.stdout, time.monotonic() - start
+
+
+class End(unittest.TestCase):
+    def bad(self, how, *words, more=(), within=15):
+        code, text, seconds = end(how, *more)
+        print(f"{how} {' '.join(more)}: {seconds:.1f} s", flush=True)
+        if not more:  # Open MPI returns 0 where it was told to go on
+            self.assertNotEqual(code, 0, text)
+        for word in words:
+            self.assertIn(word, text)
+        self.assertLess(seconds, within)
+
+    def test_is_clean_when_all_is_freed(self):
+        code, text, _ = end("clean")
+        self.assertEqual((code, text), (0, ""))
+
+    def test_may_take_its_time_while_others_wait(self):
+        code, text, _ = end("compute")
+        self.assertEqual((code, text), (0, ""))
+
+    def test_returns_the_largest_number(self):
+        self.assertEqual(end("return")[0], 3)
+
+    def test_tells_once_what_was_not_freed(self):
+        line = "quarry: not freed at the end: 1 region, 1 object (128 B)\n"
+        self.assertEqual(end("leak")[:2], (0, line))
+        self.assertEqual(end("leak-quiet")[:2], (0, ""))
+        code, text, _ = end("leak-fail")
+        self.assertEqual(code, 1)
+        self.assertEqual(text.count(line), 1)
+
+    def test_names_the_worker_that_threw(self):
+        self.bad("throw", "quarry: rank 2 (worker 1): this worker has had enough")
+        self.bad("throw-number", "quarry: rank 2 (worker 1): an exception that is no std::exception")
+
+    def test_names_the_worker_that_left(self):
+        self.bad("exit", "quarry: rank 2 (worker 1) called exit")
+        self.bad("vanish", "rank 2")
+
+    def test_names_the_rank_that_was_killed(self):
+        self.bad("kill", "rank 2")
+        self.bad("kill-scheduler", "rank 0")
+
+    def test_names_the_rank_that_touched_what_it_handed_over(self):
+        self.bad("touch", "rank 2")
+
+    def test_says_that_one_rank_is_no_cluster(self):
+        code, text, _ = end("clean", ranks=1)
+        self.assertNotEqual(code, 0)
+        self.assertIn("a cluster has at least two processes", text)
+
+    def test_notices_a_scheduler_that_hangs(self):
+        self.bad("stop-scheduler", "rank 0 (scheduler) gives no sign of life")
+
+    def test_is_noticed_where_the_launcher_goes_on(self):
+        version = subprocess.run([LAUNCH[0], "--version"], text=True, stdout=subprocess.PIPE)
+        if not re.search("Open ?(MPI|RTE)", version.stdout):
+            self.skipTest("an option of Open MPI")
+        more = ("--enable-recovery",)
+        self.bad("kill", "quarry: rank 2 (worker 1) has ended while", more=more)
+        self.bad("kill-scheduler", "quarry: rank 0 (scheduler) has ended while", more=more)
+
+
+if __name__ == "__main__":
+    unittest.main(argv=sys.argv[:1])

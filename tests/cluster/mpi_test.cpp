@@ -1,0 +1,276 @@
+// SPDX-License-Identifier: Apache-2.0
+// Every call of a worker, over real processes.
+#include "mpi_main.hpp"
+
+#include <algorithm>
+#include <array>
+#include <cstring>
+#include <random>
+#include <vector>
+
+namespace quarry::cluster {
+namespace {
+
+std::vector<rid> one(rid r) { return {r}; }
+
+// ---- regions and objects ------------------------------------------------------------------------
+
+using Calls = Cluster;
+
+TEST_F(Calls, MakeFillAndFreeARegion) {
+  const rid r = got(w().create(root, 0));
+  EXPECT_NE(r, root);
+  for (const std::size_t size : {1u, 64u, 65u, 192u, 1536u, 4096u, 50'048u, 3u << 20}) {
+    auto* p = static_cast<unsigned char*>(got(w().alloc(r, size)));
+    EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % 64, 0u);
+    EXPECT_GE(got(w().usable_size(p)), size);
+    std::memset(p, static_cast<int>(me()), size);
+    EXPECT_EQ(p[size - 1], me());
+    EXPECT_EQ(w().free(p), ok);
+  }
+  EXPECT_EQ(w().free_region(r), ok);
+  EXPECT_EQ(w().free_region(r), region_status::stale_region);
+}
+
+TEST_F(Calls, GiveEveryObjectOneOwner) {
+  // Objects that overlapped, in one worker or in two, would lose their marks: all are sent to the
+  // first worker's list of addresses and compared there.
+  const rid r = got(w().create(root));
+  std::vector<std::uint64_t*> mine;
+  for (unsigned i = 0; i < 2000; ++i) {
+    auto* p = static_cast<std::uint64_t*>(got(w().alloc(r, 8 + 24 * (i % 20))));
+    *p = std::uint64_t{me()} << 32 | i;
+    mine.push_back(p);
+  }
+  for (unsigned i = 0; i < 2000; ++i) EXPECT_EQ(*mine[i], std::uint64_t{me()} << 32 | i);
+  if (me() == 0) {
+    std::vector<void*> all(mine.begin(), mine.end());
+    for (unsigned peer = 1; peer < count(); ++peer) {
+      rid list = root;
+      void* table = nullptr;
+      ASSERT_EQ(w().receive(peer, std::span(&list, 1), std::span(&table, 1)), ok);
+      auto** addresses = static_cast<void**>(table);
+      all.insert(all.end(), addresses, addresses + 2000);
+    }
+    std::sort(all.begin(), all.end());
+    EXPECT_EQ(std::adjacent_find(all.begin(), all.end()), all.end());
+  } else {
+    void* table = got(w().alloc(r, 2000 * sizeof(void*)));
+    std::copy(mine.begin(), mine.end(), static_cast<void**>(table));
+    EXPECT_EQ(w().send(0, one(r), std::span(&table, 1)), ok);
+  }
+  w().barrier();
+  EXPECT_EQ(w().free_region(r), ok);
+}
+
+TEST_F(Calls, MakeRegionsInRegionsAtEveryLevel) {
+  rid path[6] = {};
+  rid above = root;
+  for (int level = 0; level < 6; ++level) {
+    above = path[level] = got(w().create(above, level % 2 == 0 ? level : -1));
+    *static_cast<int*>(got(w().alloc(above, 100))) = level;
+  }
+  const packed_region all = got(w().pack(path[0]));
+  EXPECT_GE(all.live_bytes, 6u * 128);
+  EXPECT_TRUE(std::is_sorted(all.ranges.begin(), all.ranges.end(),
+                             [](auto& a, auto& b) { return a.address < b.address; }));
+  EXPECT_EQ(w().free_region(path[2]), ok);
+  for (int level = 2; level < 6; ++level) {
+    EXPECT_EQ(w().alloc(path[level], 8).status, region_status::stale_region);
+    EXPECT_EQ(w().create(path[level]).status, region_status::stale_region);
+  }
+  EXPECT_LT(got(w().pack(path[0])).live_bytes, all.live_bytes);
+  EXPECT_EQ(w().free_region(path[0]), ok);
+}
+
+TEST_F(Calls, ResizeObjectsAndMoveThemBetweenRegions) {
+  const rid a = got(w().create(root)), b = got(w().create(root));
+  auto* p = static_cast<char*>(got(w().realloc(nullptr, 100, a)));
+  std::strcpy(p, "what it held");
+  for (const std::size_t size : {50u, 200u, 5000u, 200'000u, 70'000u, 64u})
+    for (const rid where : {a, b}) {
+      p = static_cast<char*>(got(w().realloc(p, size, where)));
+      EXPECT_STREQ(p, "what it held");
+      EXPECT_GE(got(w().usable_size(p)), size);
+    }
+  EXPECT_EQ(w().free_region(a), ok);
+  EXPECT_STREQ(p, "what it held");
+  EXPECT_EQ(got(w().realloc(p, 0, b)), nullptr);
+  EXPECT_EQ(w().flush(), ok);
+  EXPECT_EQ(got(w().pack(b)).live_bytes, 0u);
+  EXPECT_EQ(w().free_region(b), ok);
+}
+
+TEST_F(Calls, AllocateInBulkAllOrNothing) {
+  const rid r = got(w().create(root));
+  std::vector<void*> objects(1000);
+  ASSERT_EQ(w().alloc_bulk(r, 192, objects), ok);
+  for (void* p : objects) std::memset(p, 1, 192);
+  std::sort(objects.begin(), objects.end());
+  EXPECT_EQ(std::adjacent_find(objects.begin(), objects.end()), objects.end());
+  for (void* p : objects) EXPECT_EQ(w().free(p), ok);
+  EXPECT_EQ(w().flush(), ok);
+  const std::uint64_t before = got(w().pack(r)).live_bytes;
+  EXPECT_NE(w().alloc_bulk(r, std::size_t{1} << 40, objects), ok);
+  EXPECT_EQ(got(w().pack(r)).live_bytes, before);
+  EXPECT_EQ(w().alloc_bulk(r, 192, {}), ok);
+  EXPECT_EQ(w().free_region(r), ok);
+}
+
+TEST_F(Calls, DiscardAWorkersCopy) {
+  const rid r = got(w().create(root));
+  auto* p = static_cast<char*>(got(w().alloc(r, 100'000)));
+  std::memset(p, 7, 100'000);
+  EXPECT_EQ(w().discard(r), ok);
+  EXPECT_EQ(p[50'000], 0);
+  EXPECT_EQ(w().free_region(r), ok);
+}
+
+// ---- what makes no sense ------------------------------------------------------------------------
+
+using BadInput = Cluster;
+
+TEST_F(BadInput, IsRefusedAndStopsNobody) {
+  const rid r = got(w().create(root));
+  const rid stale = got(w().create(root));
+  ASSERT_EQ(w().free_region(stale), ok);
+  for (const rid bad : {stale, ~rid{0}, rid{1}, r ^ (rid{1} << 50), rid{5000} << 22}) {
+    EXPECT_EQ(w().alloc(bad, 8).status, region_status::stale_region) << bad;
+    EXPECT_EQ(w().create(bad).status, region_status::stale_region) << bad;
+    EXPECT_EQ(w().free_region(bad), region_status::stale_region) << bad;
+    EXPECT_EQ(w().pack(bad).status, region_status::stale_region) << bad;
+  }
+  EXPECT_EQ(w().free_region(root), region_status::is_root);
+  EXPECT_EQ(w().alloc(r, 0).status, region_status::zero_size);
+  EXPECT_EQ(w().alloc(r, 8, 3).status, region_status::bad_alignment);
+  EXPECT_EQ(w().alloc(r, 8, std::size_t{1} << 30).status, region_status::bad_alignment);
+  EXPECT_FALSE(w().alloc(r, ~std::size_t{0}));
+  EXPECT_FALSE(w().alloc(r, std::size_t{1} << 50));
+
+  int on_the_stack = 0;
+  auto* object = static_cast<char*>(got(w().alloc(r, 1000)));
+  void* freed = got(w().alloc(r, 70'000));
+  ASSERT_EQ(w().free(freed), ok);
+  ASSERT_EQ(w().flush(), ok);
+  auto* never = reinterpret_cast<char*>(default_base + default_room - 4096);  // NOLINT
+  for (void* bad : {static_cast<void*>(&on_the_stack), static_cast<void*>(object + 64), freed,
+                    static_cast<void*>(never), static_cast<void*>(object + 1)}) {
+    EXPECT_FALSE(w().usable_size(bad)) << bad;
+    EXPECT_FALSE(w().realloc(bad, 10, r)) << bad;
+    const region_status now = w().free(bad);
+    EXPECT_NE(now == ok ? w().flush() : now, ok) << bad;
+  }
+  EXPECT_EQ(w().free(nullptr), ok);
+  EXPECT_EQ(w().free(object), ok);
+  EXPECT_EQ(w().free_region(r), ok);
+}
+
+TEST_F(BadInput, ToTransfersIsToldToTheCaller) {
+  EXPECT_EQ(w().send(me(), one(root)), region_status::no_such_worker);
+  EXPECT_EQ(w().send(count(), one(root)), region_status::no_such_worker);
+  rid r = root;
+  EXPECT_EQ(w().receive(~0u, std::span(&r, 1)), region_status::no_such_worker);
+}
+
+TEST_F(BadInput, OfAFreeIsFoundWhenTwoFreeTheSameRegion) {
+  // The first worker makes a region; all free it; one of them does.
+  rid r = root;
+  if (me() == 0) {
+    r = got(w().create(root));
+    got(w().alloc(r, 100));
+    for (unsigned peer = 1; peer < count(); ++peer) EXPECT_EQ(w().send(peer, one(r)), ok);
+  } else {
+    ASSERT_EQ(w().receive(0, std::span(&r, 1)), ok);
+  }
+  w().barrier();
+  const region_status s = w().free_region(r);
+  EXPECT_TRUE(s == ok || s == region_status::stale_region);
+  // Everybody tells the next how many have freed it so far, once round.
+  const rid note = got(w().create(root));
+  auto* freed = static_cast<unsigned*>(got(w().alloc(note, sizeof(unsigned))));
+  *freed = s == ok ? 1 : 0;
+  void* object = freed;
+  if (me() != 0) {
+    rid theirs = root;
+    void* number = nullptr;
+    ASSERT_EQ(w().receive(worker_before(), std::span(&theirs, 1), std::span(&number, 1)), ok);
+    *freed += *static_cast<unsigned*>(number);
+  }
+  if (me() + 1 < count())
+    EXPECT_EQ(w().send(next_worker(), one(note), std::span(&object, 1)), ok);
+  else
+    EXPECT_EQ(*freed, 1u);
+  w().barrier();
+  EXPECT_EQ(w().free_region(note), ok);
+}
+
+// ---- soak ---------------------------------------------------------------------------------------
+
+using Soak = Cluster;
+
+TEST_F(Soak, KeepsWhatManyWorkersWriteInRegionsOfAllSizes) {
+  struct object {
+    unsigned char* p;
+    std::size_t size;
+    unsigned char mark;
+  };
+  struct place {
+    rid id;
+    std::vector<object> objects;
+  };
+  std::mt19937 random(me() + 1);
+  std::vector<place> places;
+  const auto check = [](const object& o) {
+    return o.p[0] == o.mark && o.p[o.size / 2] == o.mark && o.p[o.size - 1] == o.mark;
+  };
+  for (unsigned step = 0; step < 4000; ++step) {
+    const auto what = random() % 100;
+    if (places.empty() || what < 3) {
+      const rid parent =
+          places.empty() || random() % 2 == 0 ? root : places[random() % places.size()].id;
+      const auto id = w().create(parent, static_cast<int>(random() % 4) - 1);
+      if (id) places.push_back({*id, {}});
+      continue;
+    }
+    place& at = places[random() % places.size()];
+    if (what < 65) {
+      const std::size_t size = random() % 50 == 0 ? random() % 300'000 + 1 : random() % 600 + 1;
+      const auto p = w().alloc(at.id, size);
+      if (!p) {  // its parent was freed
+        ASSERT_EQ(p.status, region_status::stale_region);
+        at.objects.clear();
+        continue;
+      }
+      const object o{static_cast<unsigned char*>(*p), size, static_cast<unsigned char>(random())};
+      std::memset(o.p, o.mark, size);
+      at.objects.push_back(o);
+    } else if (what < 97 && !at.objects.empty()) {
+      std::swap(at.objects[random() % at.objects.size()], at.objects.back());
+      const object o = at.objects.back();
+      at.objects.pop_back();
+      ASSERT_TRUE(check(o));
+      (void)w().free(o.p);
+    } else if (what >= 99) {
+      const rid gone = at.id;
+      const region_status s = w().free_region(gone);
+      ASSERT_TRUE(s == ok || s == region_status::stale_region);
+      // Regions inside it are gone as well.
+      std::erase_if(places, [](place& p) { return !w().pack(p.id); });
+    }
+  }
+  (void)w().flush();
+  for (const place& p : places) {
+    if (!w().pack(p.id)) continue;
+    for (const object& o : p.objects) ASSERT_TRUE(check(o));
+  }
+  for (const place& p : places) (void)w().free_region(p.id);
+}
+
+}  // namespace
+}  // namespace quarry::cluster
+
+int main(int argc, char** argv) {
+  ::testing::InitGoogleTest(&argc, argv);
+  return quarry::cluster::run(argc, argv, quarry::cluster::options_of(argc, argv),
+                              quarry::cluster::run_tests);
+}

@@ -1,0 +1,274 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Small programs over the simulated network, each with one point to make.
+
+#include <quarry/cluster/simulation.hpp>
+
+#include <gtest/gtest.h>
+
+namespace quarry::cluster {
+namespace {
+
+simulation_options small_cluster(unsigned workers, std::uint64_t seed = 1) {
+  simulation_options o;
+  o.workers = workers;
+  o.tree = {2, 2};
+  o.seed = seed;
+  o.isolated = true;
+  o.room = 64u << 20;
+  o.plenty = 2;
+  return o;
+}
+
+template <class T>
+T* at(worker& w, void* p) {
+  return w.local(static_cast<T*>(p));
+}
+
+TEST(ClusterProgram, NobodyRunsOutWhileASiblingHoards) {
+  simulation s(small_cluster(8));
+  ASSERT_EQ(s.tree().levels(), 3u);
+  std::vector<unsigned> got(8);
+  s.run([&](worker& w) {
+    for (unsigned turn = 0; turn < w.count(); ++turn) {
+      if (turn == w.number()) {
+        const rid r = *w.create(root);
+        while (w.alloc(r, 1u << 20)) ++got[turn];
+        EXPECT_EQ(w.free_region(r), region_status::ok);
+      }
+      w.barrier();
+    }
+  });
+  for (const unsigned blocks : got) EXPECT_GE(blocks, 60u) << "of 64 MiB";
+  EXPECT_EQ(s.check_invariants(), "");
+}
+
+TEST(ClusterProgram, ServesSmallRequestsBehindALargeOneThatIsRefused) {
+  for (std::uint64_t seed = 1; seed < 30; ++seed) {
+    simulation_options o = small_cluster(8, seed);
+    o.worker.leases = false;
+    o.tree = {2, 4};
+    simulation s(o);
+    s.run([&](worker& w) {
+      const rid r = *w.create(root);
+      EXPECT_TRUE(w.number() != 7 || w.alloc(r, 20u << 20));
+      w.barrier();
+      if (w.number() == 0) {
+        EXPECT_EQ(w.alloc(r, 60u << 20).status, region_status::out_of_memory);
+      } else {
+        EXPECT_EQ(w.alloc(r, 2u << 20).status, region_status::ok) << "seed " << seed;
+      }
+      w.barrier();
+      EXPECT_EQ(w.free_region(r), region_status::ok);
+    });
+    EXPECT_EQ(s.check_invariants(), "");
+  }
+}
+
+TEST(ClusterProgram, FreesReachTheirOwnerBeforeOthersLearnOfThem) {
+  for (std::uint64_t seed = 1; seed < 20; ++seed) {
+    simulation_options o = small_cluster(4, seed);
+    o.jitter = 200e-6;
+    simulation s(o);
+    const simulation_result result = s.run([&](worker& w) {
+      if (w.number() == 0) {
+        const rid r = *w.create(root);
+        std::vector<void*> all(20);
+        ASSERT_EQ(w.alloc_bulk(r, 200, all), region_status::ok);
+        for (void* p : all) EXPECT_EQ(w.free(p), region_status::ok);
+        const rid regions[] = {r};
+        EXPECT_EQ(w.send(3, regions), region_status::ok);
+        rid theirs[] = {root};
+        EXPECT_EQ(w.receive(3, theirs), region_status::ok);
+        EXPECT_EQ(w.flush(), region_status::ok) << "the frees came after the region had died";
+      } else if (w.number() == 3) {
+        rid regions[] = {root};
+        EXPECT_EQ(w.receive(0, regions), region_status::ok);
+        EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
+        const rid r = *w.create(root);
+        std::vector<void*> all(20);
+        ASSERT_EQ(w.alloc_bulk(r, 200, all), region_status::ok);
+        regions[0] = r;
+        EXPECT_EQ(w.send(0, regions), region_status::ok);
+        EXPECT_EQ(w.free_region(r), region_status::ok);
+      }
+    });
+    EXPECT_EQ(result.left.regions, 0u);
+  }
+}
+
+TEST(ClusterProgram, AChildBornWhileItsParentDiesDiesToo) {
+  for (std::uint64_t seed = 1; seed < 40; ++seed) {
+    simulation_options o = small_cluster(8, seed);
+    o.jitter = 50e-6;
+    simulation s(o);
+    rid parent = root;
+    const simulation_result result = s.run([&](worker& w) {
+      if (w.number() == 0) parent = *w.create(root, 0);  // at the top; its children lie elsewhere
+      w.barrier();
+      unsigned born = 0;
+      while (const auto child = w.create(parent)) {
+        (void)w.alloc(*child, 100);
+        if (w.number() == 0 && ++born == 3) {
+          EXPECT_EQ(w.free_region(parent), region_status::ok);
+          EXPECT_EQ(w.alloc(*child, 100).status, region_status::stale_region);
+        }
+      }
+    });
+    EXPECT_EQ(result.left.regions, 0u) << "seed " << seed;
+    EXPECT_EQ(s.check_invariants(), "");
+  }
+}
+
+struct item {
+  item* next;
+  int value;
+};
+
+TEST(ClusterProgram, MovesAListWithItsPointers) {
+  simulation s(small_cluster(4));
+  void* head = nullptr;
+  s.run([&](worker& w) {
+    if (w.number() == 0) {
+      const rid r = *w.create(root);
+      const rid below = *w.create(r);  // perhaps at another scheduler
+      item* first = nullptr;
+      for (int i = 0; i < 500; ++i) {
+        auto* p = static_cast<item*>(*w.alloc(i % 2 == 0 ? r : below, sizeof(item)));
+        *w.local(p) = {first, i};
+        first = p;
+      }
+      head = first;
+      const rid regions[] = {r};
+      EXPECT_EQ(w.send(1, regions), region_status::ok);
+    } else if (w.number() == 1) {
+      rid regions[] = {root};
+      ASSERT_EQ(w.receive(0, regions), region_status::ok);
+      int expected = 499;
+      for (auto* p = static_cast<item*>(head); p != nullptr; p = w.local(p)->next)
+        ASSERT_EQ(w.local(p)->value, expected--);
+      EXPECT_EQ(expected, -1);
+      EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
+    }
+  });
+}
+
+TEST(ClusterProgram, TellsBothSidesOfAMismatch) {
+  simulation s(small_cluster(2));
+  s.run([&](worker& w) {
+    const unsigned peer = 1 - w.number();
+    const rid mine = *w.create(root);
+    void* const object = *w.alloc(mine, 100);
+    w.barrier();
+    if (w.number() == 0) {
+      const rid regions[] = {mine};
+      void* const objects[] = {object};
+      EXPECT_EQ(w.send(peer, regions), region_status::mismatch) << "another region was expected";
+      EXPECT_EQ(w.send(peer, regions), region_status::mismatch) << "two regions were expected";
+      EXPECT_EQ(w.send(peer, {}, objects), region_status::ok);
+      EXPECT_EQ(w.hand_over(peer, regions), region_status::mismatch) << "a copy was expected";
+      const rid stale[] = {make_rid(0, region_id(2, 4000))};
+      EXPECT_EQ(w.send(peer, stale), region_status::stale_region);
+    } else {
+      rid other[] = {mine};
+      EXPECT_EQ(w.receive(peer, other), region_status::mismatch);
+      rid two[] = {root, root};
+      EXPECT_EQ(w.receive(peer, two), region_status::mismatch);
+      void* objects[] = {nullptr};
+      EXPECT_EQ(w.receive(peer, {}, objects), region_status::ok);
+      EXPECT_NE(objects[0], nullptr);
+      rid any[] = {root};
+      EXPECT_EQ(w.receive(peer, any), region_status::mismatch);
+      EXPECT_EQ(w.receive(peer, any), region_status::stale_region);
+    }
+    EXPECT_EQ(w.free_region(mine), region_status::ok);
+  });
+}
+
+TEST(ClusterProgram, AHandOverEndsTheGiversCopy) {
+  simulation s(small_cluster(2));
+  s.run([&](worker& w) {
+    if (w.number() == 0) {
+      const rid r = *w.create(root);
+      void* p = nullptr;
+      for (int i = 0; i < 100; ++i) {
+        p = *w.alloc(r, 64);
+        *at<int>(w, p) = 7;
+      }
+      const rid regions[] = {r};
+      ASSERT_EQ(w.hand_over(1, regions), region_status::ok);
+      EXPECT_EQ(*at<int>(w, p), 0);
+    } else {
+      rid regions[] = {root};
+      ASSERT_EQ(w.take_over(0, regions), region_status::ok);
+      const auto packed = w.pack(regions[0]);
+      ASSERT_TRUE(packed);
+      EXPECT_EQ(packed.value.live_bytes, 6400u) << "free slots on loan went back before";
+      EXPECT_EQ(*at<int>(w, packed.value.ranges[0].address), 7);
+      EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
+    }
+  });
+}
+
+TEST(ClusterProgram, AllocatesThroughLeasesWithFewMessages) {
+  simulation_options o = small_cluster(4);
+  o.isolated = false;
+  simulation s(o);
+  const simulation_result r = s.run([](worker& w) {
+    const rid region = *w.create(root);
+    for (int i = 0; i < 30'000; ++i) EXPECT_TRUE(w.alloc(region, 256));
+    EXPECT_EQ(w.free_region(region), region_status::ok);
+  });
+  EXPECT_LE(static_cast<double>(r.workers.messages), 0.02 * static_cast<double>(r.workers.calls));
+}
+
+TEST(ClusterProgram, ReportsWhatIsLeft) {
+  simulation s(small_cluster(3));
+  const simulation_result r = s.run([](worker& w) {
+    const rid region = *w.create(root);
+    if (w.number() == 1) {
+      EXPECT_TRUE(w.alloc(region, 1000));
+    } else {
+      EXPECT_EQ(w.free_region(region), region_status::ok);
+    }
+  });
+  EXPECT_EQ(r.left.regions, 1u);
+  EXPECT_EQ(r.left.objects, 1u);
+  EXPECT_EQ(r.left.bytes, 1024u);
+}
+
+TEST(ClusterProgram, SaysWhoWaitsForEver) {
+  simulation s(small_cluster(2));
+  try {
+    s.run([](worker& w) {
+      rid any[] = {root};
+      if (w.number() == 1) w.receive(0, any);
+    });
+    FAIL() << "it ended";
+  } catch (const error& e) {
+    EXPECT_NE(std::string(e.what()).find("wait"), std::string::npos) << e.what();
+  }
+}
+
+TEST(ClusterProgram, PassesOnWhatAWorkerThrows) {
+  simulation s(small_cluster(2));
+  EXPECT_THROW(s.run([](worker& w) {
+    if (w.number() == 1) throw std::runtime_error("enough");
+  }), std::runtime_error);
+}
+
+TEST(ClusterProgram, EqualSeedsGiveEqualRuns) {
+  const auto events = [](std::uint64_t seed) {
+    simulation s(small_cluster(8, seed));
+    const simulation_result r = s.run([](worker& w) {
+      const rid region = *w.create(root);
+      for (std::size_t i = 1; i < 200; ++i) (void)w.alloc(region, i);
+      w.free_region(region);
+    });
+    return std::pair(r.seconds, r.messages);
+  };
+  EXPECT_EQ(events(5), events(5));
+  EXPECT_NE(events(5).first, events(6).first);
+}
+
+}  // namespace
+}  // namespace quarry::cluster
