@@ -46,9 +46,10 @@ exploration_options settings(const options& o) {
   e.first_seed = o.seed;
   e.seconds = o.seconds;
   e.schedules = o.schedules != 0 ? o.schedules : o.seconds > 0 ? unlimited : default_schedules;
-  e.strategy = o.strategy == "random" ? exploration_strategy::random
-               : o.strategy == "pct"  ? exploration_strategy::pct
-                                      : exploration_strategy::both;
+  e.strategy = o.strategy == "random"     ? exploration_strategy::random
+               : o.strategy == "pct"      ? exploration_strategy::pct
+               : o.strategy == "lockstep" ? exploration_strategy::lockstep
+                                          : exploration_strategy::both;
   e.step_limit = std::max<std::uint64_t>(e.step_limit, 1000 * o.lanes * o.operations);
   return e;
 }
@@ -189,8 +190,8 @@ void add_explore(CLI::App& app, action& chosen) {
   };
   add_parsed(command, "--pool", o->pool, pool,
              "Largest pool, small so that it runs full (default 1K)", "SIZE");
-  add_choice(command, "--strategy", o->strategy, {"random", "pct", "both"},
-             "How schedules are drawn (default both)");
+  add_choice(command, "--strategy", o->strategy, {"random", "pct", "both", "lockstep"},
+             "How schedules are drawn (default both: random and pct)");
   command
       .add_option("--replay", o->token,
                   "Run the one schedule of this token again, told step by step")

@@ -71,6 +71,9 @@ TEST(Replay, TokensSurviveBeingWrittenAndRead) {
   t.keep.clear();
   t.schedule.how = simt::strategy::random;
   EXPECT_EQ(t.to_token(), "1-sabcdef-l9-b3-o7-m640-p5-r4d-x1234");
+  t.schedule.how = simt::strategy::lockstep;
+  EXPECT_EQ(t.to_token(), "1-sabcdef-l9-b3-o7-m640-p5-w4d-x1234");
+  EXPECT_EQ(trial::from_token(t.to_token()).to_token(), t.to_token());
 }
 TEST(Replay, WhatIsNoTokenIsRefusedWithAReason) {
   for (const char* text :

@@ -47,6 +47,18 @@ TEST(Survivors, EveryAllocatorOfTheLibrary) {
     expect_survival<A>(options);
   });
 }
+TEST(Survivors, EveryAllocatorOfTheLibraryInLockstep) {
+  for_each_allocator([]<class A>(named_allocator<A> named) {
+    SCOPED_TRACE(std::string(named.name));
+    for (const std::uint32_t lanes : {8u, 64u})
+      expect_survival<A>({.bounds = {.lanes = lanes, .blocks = 3, .operations = 4},
+                          .pool_bytes = 4096,
+                          .schedules = scaled(lanes == 8 ? 10'000 : 1'000),
+                          .strategy = exploration_strategy::lockstep,
+                          .step_limit = 400'000,
+                          .paint_hidden = A::can.overwrites});
+  });
+}
 TEST(Survivors, EveryAllocatorOfTheLibraryWithAFullWarpOnSeveralBlocks) {
   for_each_allocator([]<class A>(named_allocator<A> named) {
     SCOPED_TRACE(std::string(named.name));

@@ -5,10 +5,15 @@
 usage: cli_test.py PROGRAM [TEST...]      PROGRAM may be several words: a launcher and the program
 """
 import json
+import pathlib
 import shlex
+import struct
 import subprocess
 import sys
+import tempfile
 import unittest
+import xml.etree.ElementTree
+import zlib
 
 PROGRAM = []
 
@@ -25,11 +30,11 @@ class Help(unittest.TestCase):
     def test_alone_prints_help(self):
         result = quarry()
         self.assertEqual(result.returncode, 0)
-        for command in ("demo", "list", "explore", "costs", "Examples:"):
+        for command in ("demo", "list", "explore", "costs", "map", "Examples:"):
             self.assertIn(command, result.stdout)
 
     def test_every_command_has_help_with_examples(self):
-        for command in ("demo", "list", "explore", "costs"):
+        for command in ("demo", "list", "explore", "costs", "map"):
             result = quarry(command, "--help")
             self.assertEqual(result.returncode, 0, command)
             self.assertIn("Examples:\n  quarry " + command, result.stdout)
@@ -92,7 +97,7 @@ class Explore(unittest.TestCase):
         base = steps()
         self.assertEqual(steps(), base)  # a seed decides everything
         for more in (["--lanes", "3"], ["--blocks", "1"], ["--operations", "2"], ["--seed", "77"],
-                     ["--strategy", "pct"], ["--strategy", "random"], ["--pool", "4K"]):
+                     ["--strategy", "pct"], ["--strategy", "random"], ["--strategy", "lockstep"], ["--pool", "4K"]):
             self.assertNotEqual(steps(*more), base, more)
 
     def test_seconds_end_it(self):
@@ -160,6 +165,65 @@ class Demo(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
 
 
+class Map(unittest.TestCase):
+    SMALL = ("--heap", "1M", "--lanes", "256", "--sizes", "16-512", "--rounds", "4")
+
+    def drawn(self, name, *arguments):
+        with tempfile.TemporaryDirectory() as folder:
+            file = pathlib.Path(folder) / name
+            result = quarry("map", "--output", str(file), *self.SMALL, *arguments)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return file.read_bytes()
+
+    def test_json_covers_the_pool_and_agrees_with_the_figures(self):
+        for allocator in ("Quarry", "CFMalloc", "AtomicMalloc"):
+            result = quarry("map", "--json", "--allocator", allocator, *self.SMALL)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            out = json.loads(result.stdout)
+            at = 0
+            for piece in out["pieces"]:
+                self.assertEqual(piece["offset"], at, allocator)
+                at += piece["size"]
+            self.assertEqual(at, out["pool_bytes"])
+            self.assertEqual(out["problem"], "")
+            live = sum(p["live"] * p["block_bytes"] for p in out["pieces"])
+            if allocator != "AtomicMalloc":
+                self.assertEqual(live, out["live_bytes"])
+                self.assertEqual(sum(p["live"] for p in out["pieces"]), out["live_blocks"])
+
+    def test_a_seed_means_one_picture(self):
+        first, again, other = (self.drawn("a.svg", "--seed", s) for s in ("1", "1", "2"))
+        self.assertEqual(first, again)
+        self.assertNotEqual(first, other)
+
+    def test_svg_is_well_formed_and_has_a_cell_for_each_segment(self):
+        pieces = json.loads(quarry("map", "--json", *self.SMALL).stdout)["pieces"]
+        root = xml.etree.ElementTree.fromstring(self.drawn("a.svg"))
+        cells = [r for r in root.iter("{http://www.w3.org/2000/svg}rect") if len(r) == 1]
+        size = min(p["size"] for p in pieces)
+        self.assertEqual(len(cells), sum(p["size"] for p in pieces) // size)
+
+    def test_png_can_be_read(self):
+        data = self.drawn("a.png")
+        self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
+        chunks, at = {}, 8
+        while at < len(data):
+            length, kind = struct.unpack(">I4s", data[at:at + 8])
+            body = data[at + 8:at + 8 + length]
+            crc = struct.unpack(">I", data[at + 8 + length:at + 12 + length])[0]
+            self.assertEqual(crc, zlib.crc32(kind + body))
+            chunks[kind] = body
+            at += 12 + length
+        width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
+        self.assertEqual(len(zlib.decompress(chunks[b"IDAT"])), height * (3 * width + 1))
+
+    def test_who_can_not_tell_says_so(self):
+        result = quarry("map", "--allocator", "XMalloc")
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("can not tell", result.stderr)
+        self.assertEqual(quarry("map", "--output", "/no/such/folder/a.svg", *self.SMALL).returncode, 2)
+
+
 class BadInput(unittest.TestCase):
     def refuses(self, arguments, *words):
         result = quarry(*arguments)
@@ -201,7 +265,7 @@ class BadInput(unittest.TestCase):
 
     def test_words(self):
         self.refuses(["demo", "--machine", "gpu"], "'gpu' is not one of cpu, cuda")
-        self.refuses(["explore", "AWMalloc", "--strategy", "luck"], "one of random, pct, both")
+        self.refuses(["explore", "AWMalloc", "--strategy", "luck"], "one of random, pct, both, lockstep")
 
     def test_replay_tokens(self):
         for token in ("junk", "2-s1-r1", "1-s", "1-szz", "1-l0", "1-l4096", "1-m9999999999"):

@@ -65,7 +65,7 @@ std::vector<std::uint64_t> history(const schedule& how) {
 }
 
 TEST(Explorer, EqualSeedsGiveEqualRunsAndOthersDiffer) {
-  for (strategy how : {strategy::random, strategy::pct}) {
+  for (strategy how : {strategy::random, strategy::pct, strategy::lockstep}) {
     const auto first = history({.seed = 7, .how = how});
     EXPECT_FALSE(first.empty());
     EXPECT_EQ(first, history({.seed = 7, .how = how}));
@@ -127,6 +127,59 @@ TEST(Explorer, SpinLocksEndUnderBothStrategies) {
       ASSERT_TRUE(result.ok()) << result.failure;
       ASSERT_EQ(count, 16u);
     }
+  }
+}
+
+/// Both lanes have something to wait for; lane 1 waits for what lane 0 does behind its loop.
+struct duty_behind_the_loop {
+  std::uint32_t* words;
+  QUARRY_DEVICE void operator()() const {
+    const atomic_ref<std::uint32_t> mine(words[lane_id()]);
+    while (mine.load(acquire) == 0) spin();
+    if (lane_id() == 0) atomic_ref<std::uint32_t>(words[1]).store(1, release);
+  }
+};
+/// The same with the duty inside the loop, which both leave by a vote.
+struct duty_inside_the_loop {
+  std::uint32_t* words;
+  QUARRY_DEVICE void operator()() const {
+    for (bool done = false;; spin()) {
+      done = done || atomic_ref<std::uint32_t>(words[lane_id()]).load(acquire) != 0;
+      if (done && lane_id() == 0) atomic_ref<std::uint32_t>(words[1]).store(1, release);
+      if (all(3, done)) return;
+    }
+  }
+};
+
+template <class Kernel>
+unsigned endless_runs(strategy how) {
+  explorer e;
+  unsigned endless = 0;
+  for (std::uint64_t seed = 0; seed < 200; ++seed) {
+    std::uint32_t words[2] = {1, 0};
+    const outcome result = e.run({.seed = seed, .how = how, .step_limit = 2000}, {1, 2}, Kernel{words});
+    endless += result.failure.find("step limit") != std::string::npos;
+  }
+  return endless;
+}
+
+TEST(Explorer, FindsInLockstepThatALaneWaitsForItsOwnWarp) {
+  EXPECT_EQ(endless_runs<duty_behind_the_loop>(strategy::random), 0u);
+  EXPECT_EQ(endless_runs<duty_behind_the_loop>(strategy::pct), 0u);
+  EXPECT_GT(endless_runs<duty_behind_the_loop>(strategy::lockstep), 50u);
+  EXPECT_EQ(endless_runs<duty_inside_the_loop>(strategy::lockstep), 0u);
+}
+
+TEST(Explorer, KeepsTheLanesOfAWarpTogetherInLockstep) {
+  explorer e;
+  for (std::uint64_t seed = 0; seed < 100; ++seed) {
+    std::uint32_t word = 0;
+    const outcome result = e.run({.seed = seed, .how = strategy::lockstep}, {2, 40}, [&word] {
+      atomic_ref<std::uint32_t>(word).add(1, relaxed);
+      const unsigned alive = warp_id() == 0 ? 32 : 8;
+      if (popc(coalesced()) != alive) fail("a lane was left behind");
+    });
+    ASSERT_TRUE(result.ok()) << result.failure;
   }
 }
 

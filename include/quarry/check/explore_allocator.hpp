@@ -26,8 +26,9 @@
 
 namespace quarry {
 
-/// How schedules are drawn. sequential: each lane runs to its end, in a random order of lanes.
-enum class exploration_strategy : std::uint8_t { both, random, pct, sequential };
+/// How schedules are drawn. sequential: each lane runs to its end, in a random order of lanes. lockstep: the lanes
+/// of a warp keep together, and one that spins stands in the way of the others.
+enum class exploration_strategy : std::uint8_t { both, random, pct, sequential, lockstep };
 
 struct exploration_options {
   script_bounds bounds{};           // lanes, blocks, operations a lane; at most
@@ -113,9 +114,11 @@ trial allocator_explorer<A>::trial_of(std::uint64_t seed) const {
   const bool random =
       options_.strategy == how::random || (options_.strategy == how::both && seed % 2 == 0);
   t.schedule.seed = seed;
-  t.schedule.how = random ? simt::strategy::random : simt::strategy::pct;
+  t.schedule.how = random                               ? simt::strategy::random
+                   : options_.strategy == how::lockstep ? simt::strategy::lockstep
+                                                        : simt::strategy::pct;
   t.schedule.step_limit = options_.step_limit;
-  if (random) return t;
+  if (t.schedule.how != simt::strategy::pct) return t;
   simt::exec::random_source draw(seed ^ 0x5bd1e995u);
   const std::uint64_t operations = std::uint64_t{t.bounds.lanes} * t.bounds.operations;
   t.schedule.change_points = options_.strategy == how::sequential ? 0 : 1 + draw.below(4);

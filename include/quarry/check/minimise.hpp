@@ -92,6 +92,7 @@ class minimiser {
     s.seed = like.seed + number;
     if (like.how == simt::strategy::pct && like.change_points == 0)
       return s;  // lanes in turn, in another order
+    if (like.how == simt::strategy::lockstep) return s;
     s.how = number % 2 != 0 ? simt::strategy::pct : simt::strategy::random;
     s.change_points = 1 + number / 2 % 3;
     s.expected_steps = std::max<std::uint64_t>(like.expected_steps >> (number % 4), 8);

@@ -6,9 +6,10 @@
 ///   1-s2a-l8-b2-o4-m1024-p8-d7f-c3-e412-x50000-k0501   some of them, under the PCT schedule 0x7f
 ///
 /// 1 the version of this form; s script seed; l b o bounds of the script (lanes, blocks, operations); m
-/// largest pool; p one script in so many is followed by a refill; r seed of a random schedule, or d of
-/// a PCT one with c change points (none: lanes run one after the other) and e expected steps; x step limit; k kept operations, a
-/// bit each, lowest bit of the first digit first. Seeds and k are hexadecimal. Equal trials give equal runs.
+/// largest pool; p one script in so many is followed by a refill; r seed of a random schedule, w of one
+/// in lockstep, or d of a PCT one with c change points (none: lanes run one after the other) and e
+/// expected steps; x step limit; k kept operations, a bit each, lowest bit of the first digit first.
+/// Seeds and k are hexadecimal. Equal trials give equal runs.
 
 #include <quarry/check/script.hpp>
 #include <quarry/simt/error.hpp>
@@ -68,8 +69,8 @@ inline std::string trial::to_token() const {
   detail::append(text, 'o', bounds.operations);
   detail::append(text, 'm', pool_bytes);
   detail::append(text, 'p', refill_one_in);
-  if (schedule.how == simt::strategy::random) {
-    detail::append(text, 'r', schedule.seed, 16);
+  if (schedule.how != simt::strategy::pct) {
+    detail::append(text, schedule.how == simt::strategy::random ? 'r' : 'w', schedule.seed, 16);
   } else {
     detail::append(text, 'd', schedule.seed, 16);
     detail::append(text, 'c', schedule.change_points);
@@ -101,7 +102,7 @@ inline trial trial::from_token(std::string_view token) {
       }
       continue;
     }
-    const bool seeds = name == 's' || name == 'r' || name == 'd';
+    const bool seeds = name == 's' || name == 'r' || name == 'w' || name == 'd';
     std::uint64_t value = 0;
     const auto end = digits.data() + digits.size();
     const auto parsed = std::from_chars(digits.data(), end, value, seeds ? 16 : 10);
@@ -119,8 +120,11 @@ inline trial trial::from_token(std::string_view token) {
       case 'm': t.pool_bytes = value; break;
       case 'p': t.refill_one_in = value; break;
       case 'r':
+      case 'w':
       case 'd':
-        t.schedule.how = name == 'r' ? simt::strategy::random : simt::strategy::pct;
+        t.schedule.how = name == 'r'   ? simt::strategy::random
+                         : name == 'w' ? simt::strategy::lockstep
+                                       : simt::strategy::pct;
         t.schedule.seed = value;
         break;
       case 'c': t.schedule.change_points = small; break;

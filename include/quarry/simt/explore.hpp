@@ -3,7 +3,8 @@
 /// explorer: runs a small grid on one OS thread under a chosen schedule, as often as you like.
 ///
 /// Lanes switch at every atomic, the seed decides to whom, equal schedules give equal runs. What an
-/// oracle finds it reports with fail(); deadlocks, bad masks and endless runs report themselves. Only
+/// oracle finds it reports with fail(); deadlocks, bad masks and endless runs report themselves. The
+/// strategy `lockstep` shows lanes that wait for a lane of their own warp without letting it run. Only
 /// sequentially consistent interleavings are seen: a missing acquire or release is for a race
 /// detector or the GPU to find.
 ///

@@ -144,7 +144,10 @@ class executor {
   void give_way();
   // A lane that waits is first unready, then made ready again by whoever lets it go (perhaps itself,
   // in between), and parked meanwhile.
-  void unready(lane& l) { l.home->ready &= ~(lane_mask{1} << l.index); }
+  void unready(lane& l) {
+    l.home->ready &= ~(lane_mask{1} << l.index);
+    l.home->turn = nullptr;
+  }
   void park() {
     current_->quantum = quantum;
     lane& next = pick();
@@ -170,6 +173,7 @@ class executor {
   void release_company(warp& w, rendezvous& r, lane_mask group);
   rendezvous* largest_company(warp& w);
   bool release_some_company();
+  void release_waiting_warps();
   void open_barriers();
 
   std::string stuck_text() const;

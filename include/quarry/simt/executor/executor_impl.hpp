@@ -48,6 +48,7 @@ inline void executor::prepare(std::uint32_t first_block, std::uint32_t blocks) {
     w.ready = w.alive;
     w.first_of_block = warps_[i - i % warps_per_block_].get();
     w.spinning = w.at_barrier = 0;
+    w.turn = nullptr;
     w.pending_count = 0;
     for (unsigned k = 0; k < lanes; ++k) {
       lane& l = w.lanes[k];
@@ -101,7 +102,7 @@ inline lane& executor::leave(lane& l) {
   warp& w = *l.home;
   const lane_mask gone = ~(lane_mask{1} << l.index);
   w.alive &= gone;
-  w.ready &= gone;
+  unready(l);
   for (unsigned k = 0; k < w.pending_count;) {  // those who waited for this lane wait no more
     rendezvous& r = w.pending[k];
     if (r.kind != &company && r.arrived == (r.mask & w.alive)) {
@@ -247,9 +248,18 @@ inline rendezvous* executor::largest_company(warp& w) {
 }
 
 inline lane& executor::pick_explored() {
+  if (chooser_->lockstep()) release_waiting_warps();
   while (chooser_->empty())
     if (!release_some_company()) fail(stuck_text());
   return chooser_->take();
+}
+
+inline void executor::release_waiting_warps() {
+  for (unsigned i = 0; i < active_warps_; ++i) {
+    warp& w = *warps_[i];
+    if (w.ready != 0) continue;
+    if (rendezvous* r = largest_company(w)) release_company(w, *r, r->arrived);
+  }
 }
 
 inline bool executor::release_some_company() {

@@ -2,10 +2,14 @@
 #pragma once
 /// Who runs next when schedules are explored. A seed decides everything, so that it replays exactly.
 ///
-/// random  at a yield point, with a probability drawn per run, go on with a lane drawn at random.
-/// pct     Burckhardt et al. (2010): lanes have random priorities, the highest runs; at a few points
-///         drawn from the expected length of the run, the running lane falls to the bottom. It needs
-///         few preemptions to find bugs that few preemptions expose. A lane that only spins falls too.
+/// random    at a yield point, with a probability drawn per run, go on with a lane drawn at random.
+/// pct       Burckhardt et al. (2010): lanes have random priorities, the highest runs; at a few points
+///           drawn from the expected length of the run, the running lane falls to the bottom. It needs
+///           few preemptions to find bugs that few preemptions expose. A lane that only spins falls too.
+/// lockstep  a warp goes on with one lane until that meets others, waits for company or is gone; warps
+///           are drawn at random. Company is whoever has asked for it when all lanes of the warp wait. So
+///           lanes of a warp keep together where the code lets them, and a lane that spins stands in the
+///           way of its warp: a GPU promises little more to lanes that went different ways.
 ///
 /// The set holds the runnable lanes other than the one that runs.
 
@@ -18,7 +22,7 @@
 
 namespace quarry::simt {
 
-enum class strategy : std::uint8_t { random, pct };
+enum class strategy : std::uint8_t { random, pct, lockstep };
 
 /// One schedule of a kernel; equal schedules give equal runs.
 struct schedule {
@@ -83,7 +87,8 @@ class chooser {
     if (pct()) {
       std::pop_heap(set_.begin(), set_.end(), lower);
     } else {
-      std::swap(set_[random_.below(static_cast<std::uint32_t>(set_.size()))], set_.back());
+      std::swap(set_[draw()], set_.back());
+      if (lockstep()) take_turn();
     }
     lane* l = set_.back();
     set_.pop_back();
@@ -105,6 +110,7 @@ class chooser {
       return prefer(running);
     }
     if (switch_one_in_ > 1 && random_.below(switch_one_in_) != 0) return running;
+    if (lockstep()) return add(running), take();
     const auto n = static_cast<std::uint32_t>(set_.size());
     const std::uint32_t choice = random_.below(n + 1);
     if (choice == n) return running;
@@ -121,6 +127,7 @@ class chooser {
       running.priority = --bottom_;
       return prefer(running);
     }
+    if (lockstep()) return add(running), take();
     lane& next = take();
     add(running);
     return next;
@@ -128,13 +135,14 @@ class chooser {
 
   /// Requests for company. In half of the runs lanes wait as long as anybody else can run, so that
   /// large groups form; in the others they are let go early. Who goes is everybody or a random part.
-  bool ends_wait() { return !patient_ && random_.below(4) == 0; }
+  bool ends_wait() { return !patient_ && !lockstep() && random_.below(4) == 0; }
   /// A lane that spins may be waiting for one that waits for company.
-  bool ends_wait_of_others() { return random_.below(8) == 0; }
+  bool ends_wait_of_others() { return !lockstep() && random_.below(8) == 0; }
   lane_mask some_lanes() {
-    return random_.below(2) == 0 ? full_warp : static_cast<lane_mask>(random_.next());
+    return lockstep() || random_.below(2) == 0 ? full_warp : static_cast<lane_mask>(random_.next());
   }
   std::uint32_t below(std::uint32_t n) { return random_.below(n); }
+  bool lockstep() const { return schedule_.how == strategy::lockstep; }
 
   std::uint64_t steps() const { return steps_; }
   void count_step() { ++steps_; }
@@ -146,6 +154,14 @@ class chooser {
 
   static bool lower(const lane* a, const lane* b) { return a->priority < b->priority; }
   bool pct() const { return schedule_.how == strategy::pct; }
+  std::uint32_t draw() { return random_.below(static_cast<std::uint32_t>(set_.size())); }
+
+  /// lockstep: the lane at the back of the set makes room for the one that has its warp's turn, or has it now.
+  void take_turn() {
+    lane*& turn = set_.back()->home->turn;
+    if (turn == nullptr) turn = set_.back();
+    std::swap(*std::find(set_.begin(), set_.end(), turn), set_.back());
+  }
 
   lane& prefer(lane& running) {
     if (set_.empty() || set_.front()->priority < running.priority) return running;

@@ -59,6 +59,7 @@ struct warp {
   lane_mask spinning = 0;
   lane_mask alive = 0;
   lane_mask at_barrier = 0;
+  lane* turn = nullptr;  // explore mode, lockstep: who runs until it waits
   unsigned pending_count = 0;
   std::array<rendezvous, warp_size> pending;
 
