@@ -433,6 +433,29 @@ TEST(ScatterExplored, RefusesNobodyWhileThereAreEmptyPages) {
   }
 }
 
+/// Lanes ask until they are refused: those of a warp leave one after the other.
+TEST(ScatterExplored, CountsNoChunkThatNobodyTookWhenWarpsFillThePool) {
+  constexpr std::uint64_t effort = QUARRY_TSAN ? 10 : QUARRY_ASAN ? 50 : 300;
+  const allocator_site<scatter<256>> site(100 * 256);
+  simt::explorer explorer;
+  for (std::uint64_t seed = 1; seed <= effort; ++seed) {
+    site.renew();
+    std::uint64_t served = 0;
+    const simt::schedule how = {.seed = seed,
+                                .how = static_cast<simt::strategy>(seed % 3),
+                                .expected_steps = 20'000,
+                                .step_limit = 4'000'000};
+    const simt::outcome end = explorer.run(how, {2, 64}, [&] {
+      simt::lane_random draw(seed * 128 + global_thread());
+      while (site.heap().malloc(seed % 2 == 0 ? 16 : 1 + draw.below(128)) != nullptr)
+        simt::atomic_ref<std::uint64_t>(served).add(1, simt::relaxed);
+    });
+    ASSERT_TRUE(end.ok()) << "seed " << seed << ": " << end.failure;
+    ASSERT_EQ(site.heap().check_invariants(), "") << "seed " << seed;
+    ASSERT_EQ(site.heap().statistics().live_blocks, served) << "seed " << seed;
+  }
+}
+
 /// The pool is full. All lanes ask, perhaps in vain, and then even lanes free some blocks.
 struct last_free {
   scatter<64> heap;

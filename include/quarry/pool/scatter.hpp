@@ -31,6 +31,10 @@
 /// that overlaps it. A round after the eighth is repeated only if the page that was found went to
 /// others, of this group or of another.
 /// Invariants (quiescent): count == bits set; no bit beyond the capacity; a marked page is full.
+/// Company. Who calls together is asked once, at the beginning; who goes on is voted on, and all
+/// return together. So two groups of a warp are never in the same search, and none depends on who
+/// happens to be there. (With groups formed anew in each round, pages were seen on a GPU that
+/// counted chunks for lanes that had not taken them, though each step was right by itself.)
 /// Ordering. A bit is cleared with release and claimed with acquire: a chunk changes hands. The
 /// count is subtracted with release and reserved with acquire: a page changes hands. One lane acts
 /// for many, so sync_warp stands between.
@@ -154,21 +158,28 @@ class scatter {
                                              scatter_state state, std::uint32_t capacity,
                                              std::uint32_t wanted);
 
-  // Out of line; they do not call each other, for each call costs registers.
-  QUARRY_NOINLINE QUARRY_DEVICE static share hand_out(scatter_pages pages, std::uint32_t capacity,
-                                                      std::uint32_t page);
+  // Out of line; they do not call each other, for each call costs registers. Called by `all`.
+  QUARRY_NOINLINE QUARRY_DEVICE static share hand_out(scatter_pages pages, simt::lane_mask all,
+                                                      std::uint32_t capacity, std::uint32_t page);
   QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t next_place(scatter_pages pages,
+                                                                simt::lane_mask all,
                                                                 std::uint32_t capacity,
                                                                 bool overtaken, bool hopeful) {
-    std::uint32_t page = windows::near_place(pages, capacity, overtaken);
-    if (page == none && hopeful) page = windows::far_place(pages, capacity);
-    if (page == none) page = windows::any_place(pages, capacity);
+    std::uint32_t page = windows::near_place(pages, all, capacity, overtaken);
+    simt::lane_mask lost = simt::ballot(all, page == none && hopeful);
+    if (page == none && hopeful) page = windows::far_place(pages, lost, capacity);
+    lost = simt::ballot(all, page == none);
+    if (page == none) page = windows::any_place(pages, lost, capacity);
     return page;
   }
   QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t take_run(scatter_pages pages,
                                                               std::uint32_t n) {
-    const std::uint32_t page = runs(pages).try_run(n);
-    return page != none ? page : runs(pages).find_run(n);
+    const simt::lane_mask all = simt::coalesced();
+    std::uint32_t page = runs(pages).try_run(all, n);
+    const simt::lane_mask lost = simt::ballot(all, page == none);
+    if (page == none) page = runs(pages).find_run(lost, n);
+    simt::sync_warp(all);
+    return page;
   }
   QUARRY_NOINLINE QUARRY_DEVICE static void free_run(scatter_pages pages, std::uint32_t first,
                                                      std::uint32_t n) {
@@ -196,25 +207,32 @@ struct scatter<PageBytes>::share {
 
 template <std::uint64_t PageBytes>
 QUARRY_DEVICE void* scatter<PageBytes>::take_chunk(std::uint32_t capacity) const {
+  const simt::lane_mask all = simt::coalesced();
+  simt::lane_mask us = all;  // those who have no chunk yet
   std::uint32_t page = none;
+  std::uint32_t chunk = 0;
   for (int round = 0;; ++round) {
-    const share mine = hand_out(pages_, capacity, page);
-    if (mine.page != none) {
-      const std::uint32_t chunk =
-          mine.claimed ? mine.chunk : claim_chunk(bits(pages_, mine.page), capacity, mine.chunk);
-      return pool_ + (mine.page * PageBytes + chunk * chunk_bytes(capacity));
+    const share mine = hand_out(pages_, us, capacity, page);
+    page = mine.page;
+    us = simt::ballot(us, page == none);
+    if (page != none) {
+      chunk = mine.claimed ? mine.chunk : claim_chunk(bits(pages_, page), capacity, mine.chunk);
+      break;
     }
-    page = next_place(pages_, capacity, mine.overtaken, round < 8);
-    if (page == none) return nullptr;
+    page = next_place(pages_, us, capacity, mine.overtaken, round < 8);
+    us = simt::ballot(us, page != none);
+    if (page == none) break;
   }
+  simt::sync_warp(all);
+  return page == none ? nullptr : pool_ + (page * PageBytes + chunk * chunk_bytes(capacity));
 }
 
 /// Each lane looks at its page (none: at the first place), and those that see room hand it out: the
 /// group is cut into teams that fit a page, and each is served by another lane, beginning with any.
 template <std::uint64_t PageBytes>
 QUARRY_DEVICE typename scatter<PageBytes>::share scatter<PageBytes>::hand_out(
-    scatter_pages pages, std::uint32_t capacity, std::uint32_t page) {
-  const scatter_group us(simt::coalesced(), capacity);
+    scatter_pages pages, simt::lane_mask all, std::uint32_t capacity, std::uint32_t page) {
+  const scatter_group us(all, capacity);
   const std::uint32_t random = us.agree(windows::draw());
   if (page == none) page = windows::first_place(pages, us, capacity, random);
   const unsigned me = simt::lane_id();

@@ -44,9 +44,9 @@ class scatter_runs {
 
   QUARRY_DEVICE explicit scatter_runs(const scatter_pages& pages) : pages_(pages) {}
 
-  /// n pages, the first of them; or none.
-  QUARRY_DEVICE std::uint32_t try_run(std::uint32_t n) const;
-  QUARRY_DEVICE std::uint32_t find_run(std::uint32_t n) const;
+  /// n pages, the first of them; or none. Called by `all`.
+  QUARRY_DEVICE std::uint32_t try_run(simt::lane_mask all, std::uint32_t n) const;
+  QUARRY_DEVICE std::uint32_t find_run(simt::lane_mask all, std::uint32_t n) const;
   QUARRY_DEVICE void free_run(std::uint32_t first, std::uint32_t n) const {
     release(first, n);
     pages_.count_release(simt::coalesced(), true);
@@ -79,8 +79,8 @@ class scatter_runs {
 // ---- where -------------------------------------------------------------------------------------
 
 template <class Windows>
-QUARRY_DEVICE std::uint32_t scatter_runs<Windows>::try_run(std::uint32_t n) const {
-  const simt::lane_mask all = simt::coalesced();
+QUARRY_DEVICE std::uint32_t scatter_runs<Windows>::try_run(simt::lane_mask all,
+                                                           std::uint32_t n) const {
   const auto last_open = Windows::last_open(pages_);
   std::uint32_t random = simt::shuffle(all, Windows::draw(), simt::lowest_bit(all));
   std::uint32_t open = Windows::smaller((last_open.load(simt::relaxed) + 1) * 32, pages_.count());
@@ -104,10 +104,11 @@ QUARRY_DEVICE std::uint32_t scatter_runs<Windows>::try_run(std::uint32_t n) cons
 }
 
 template <class Windows>
-QUARRY_DEVICE std::uint32_t scatter_runs<Windows>::find_run(std::uint32_t n) const {
+QUARRY_DEVICE std::uint32_t scatter_runs<Windows>::find_run(simt::lane_mask all,
+                                                            std::uint32_t n) const {
   const auto last_failure = Windows::last_failure(pages_, 0);
   for (;;) {
-    const scatter_group us(simt::coalesced(), n);
+    const scatter_group us(all, n);
     const std::uint32_t random = us.agree(Windows::draw());
     const std::uint64_t noted = us.agree(last_failure.load(simt::acquire));
     const std::uint64_t now = failure(n, pages_.releases(us.all));
@@ -121,6 +122,7 @@ QUARRY_DEVICE std::uint32_t scatter_runs<Windows>::find_run(std::uint32_t n) con
     }
     const bool some = us.which(page != none) != 0;
     if (!some && !known && us.rank == 0) last_failure.store(now, simt::release);
+    all = simt::ballot(all, page == none && some);
     if (page != none || !some) return page;
   }
 }

@@ -33,15 +33,14 @@
 
 namespace quarry {
 
-/// Lanes of a warp that want the same capacity, as far as they are here.
+/// Lanes of a warp that want the same capacity.
 struct scatter_group {
-  simt::lane_mask
-      all;  // whoever is here: all meet, so that groups wait for memory at the same time
+  simt::lane_mask all;   // who called: all meet, so that groups wait for memory at the same time
   simt::lane_mask mine;  // those with my capacity
   std::uint32_t rank;    // mine among them
 
-  QUARRY_DEVICE scatter_group(simt::lane_mask here, std::uint32_t capacity)
-      : all(here),
+  QUARRY_DEVICE scatter_group(simt::lane_mask all_of_us, std::uint32_t capacity)
+      : all(all_of_us),
         mine(simt::match_any(all, capacity)),
         rank(simt::popc(mine & simt::lanes_below())) {}
 
@@ -95,11 +94,13 @@ class scatter_windows {
     return place(pages, window(pages, capacity).load(simt::relaxed), random) + us.rank;
   }
   // The others return none where they have nothing to propose; any_place: there is no room. They
-  // are called seldom, and from a function out of line.
-  QUARRY_DEVICE static std::uint32_t near_place(scatter_pages pages, std::uint32_t capacity,
-                                                bool crowded);
-  QUARRY_DEVICE static std::uint32_t far_place(scatter_pages pages, std::uint32_t capacity);
-  QUARRY_DEVICE static std::uint32_t any_place(scatter_pages pages, std::uint32_t capacity);
+  // are called seldom, from a function out of line, and by `all`.
+  QUARRY_DEVICE static std::uint32_t near_place(scatter_pages pages, simt::lane_mask all,
+                                                std::uint32_t capacity, bool crowded);
+  QUARRY_DEVICE static std::uint32_t far_place(scatter_pages pages, simt::lane_mask all,
+                                               std::uint32_t capacity);
+  QUARRY_DEVICE static std::uint32_t any_place(scatter_pages pages, simt::lane_mask all,
+                                               std::uint32_t capacity);
 
  private:
   static constexpr std::uint32_t set_size = align_up(MaxCapacity + 1, 16u);  // whole lines
@@ -143,9 +144,10 @@ class scatter_windows {
 
 template <std::uint32_t MaxCapacity>
 QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::near_place(scatter_pages pages,
+                                                                     simt::lane_mask all,
                                                                      std::uint32_t capacity,
                                                                      bool crowded) {
-  const scatter_group us(simt::coalesced(), capacity);
+  const scatter_group us(all, capacity);
   const std::uint32_t random = us.agree(draw());
   const std::uint64_t here = window(pages, capacity).load(simt::relaxed);
   std::uint32_t page = place(pages, here, random);
@@ -165,8 +167,9 @@ QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::near_place(scatter_pag
 
 template <std::uint32_t MaxCapacity>
 QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::far_place(scatter_pages pages,
+                                                                    simt::lane_mask all,
                                                                     std::uint32_t capacity) {
-  const scatter_group us(simt::coalesced(), capacity);
+  const scatter_group us(all, capacity);
   const std::uint32_t random = us.agree(draw());
   std::uint64_t here = us.agree(window(pages, capacity).load(simt::relaxed));
   const std::uint32_t open = us.agree(last_open(pages).load(simt::relaxed)) + 1;
@@ -188,8 +191,9 @@ QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::far_place(scatter_page
 
 template <std::uint32_t MaxCapacity>
 QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::any_place(scatter_pages pages,
+                                                                    simt::lane_mask all,
                                                                     std::uint32_t capacity) {
-  const scatter_group us(simt::coalesced(), capacity);
+  const scatter_group us(all, capacity);
   const std::uint64_t last = us.agree(last_failure(pages, capacity).load(simt::acquire));
   const std::uint64_t note = pages.releases(us.all) + 1;
   std::uint32_t block =
