@@ -28,14 +28,17 @@ using tight = basic_slab<slab_tuning{.most_segment_log2 = 8,
                                      .reserve = 4,
                                      .reserve_one_in = 2}>;
 
+/// In lockstep too: no lane may wait for one of its own warp that it does not let run.
 template <class Slab>
 void explore(std::uint64_t pool) {
-  for (const std::uint32_t lanes : {3u, 8u, 40u})
-    expect_survival<Slab>({.bounds = {.lanes = lanes, .blocks = 3, .operations = 5},
-                           .pool_bytes = pool,
-                           .schedules = scaled(lanes == 40 ? 4000 : 20'000),
-                           .step_limit = 400'000,
-                           .refill_one_in = 4});
+  for (const auto how : {exploration_strategy::both, exploration_strategy::lockstep})
+    for (const std::uint32_t lanes : {3u, 8u, 40u})
+      expect_survival<Slab>({.bounds = {.lanes = lanes, .blocks = 3, .operations = 5},
+                             .pool_bytes = pool,
+                             .schedules = scaled(lanes == 40 ? 4000 : 20'000),
+                             .strategy = how,
+                             .step_limit = 400'000,
+                             .refill_one_in = 4});
 }
 TEST(ExploreSlab, AsItIs) { explore<slab>(4096); }
 TEST(ExploreSlab, WithTwoShards) { explore<two_shards>(6000); }

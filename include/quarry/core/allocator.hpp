@@ -69,6 +69,21 @@ concept allocator =
 template <class A>
 concept freeing_allocator = allocator<A> && A::can.frees_one;
 
+/// Allocators that know how much a live block holds: at least what was asked for.
+template <class A>
+concept sizing_allocator = allocator<A> && requires(const A a, void* p) {
+  { a.usable_size(p) } -> std::same_as<std::uint64_t>;
+};
+
+/// Allocators whose pool can change its length between kernels. The pool they are made for is the longest, and
+/// initialise makes all of it available; then one lane calls resize(from, to): of a pool whose first `from` bytes are
+/// in use, the first `to` shall be. Returns how many are now: rounded down to what the allocator can use, but shrinking
+/// stops where the last block ends. Handles stay valid.
+template <class A>
+concept resizable_allocator = allocator<A> && requires(const A a, std::uint64_t n) {
+  { a.resize(n, n) } -> std::same_as<std::uint64_t>;
+};
+
 /// Allocators that serve alignments above 16 take them as a second argument.
 template <class A>
 concept aligning_allocator = allocator<A> && requires(const A a, std::size_t n) {

@@ -2,7 +2,7 @@
 #pragma once
 /// slab: meant to be the default heap. Slots of a class side by side in segments, handed out by ticket.
 ///
-///   malloc    lanes of a warp that want the same class
+///   malloc    lanes of a warp that call together (their company); of them, those that want the same class
 ///             -> one fetch_add on the cursor of (shard, class): a ticket each
 ///             -> the entry of the ticket: a segment                        (slab_ring.hpp)
 ///             -> slot i of the segment. No bit is touched.
@@ -16,7 +16,8 @@
 /// When the free segments are used up, a lane
 ///   1. recycles any segment of its class that has a free slot, however few,
 ///   2. takes slots that other shards have drawn up for its class,
-///   3. returns what all rings hold and nobody asked for yet (flush), which may empty segments,
+///   3. returns what all rings hold and nobody asked for yet (flush), which may empty segments; what is still being
+///      drawn up is left to those it is drawn up for,
 ///   4. draws once more, and gives up if that fails too.
 ///
 /// Invariants: those of slab_ring.hpp and slab_segments.hpp. Metadata lies outside the pool: writing past a block
@@ -24,7 +25,9 @@
 /// Ordering: an owner's accesses are before its free; free releases to whoever recycles or releases the segment,
 /// the ring's entry hands that on to malloc.
 /// Progress: a lane that drew a ticket waits for the entry's supplier, which waits for nobody but lanes that drew
-/// before it. A lane draws again only if others took what an entry had, and gives up after `patience` rounds.
+/// before it. A lane draws again only if others took what an entry had, and gives up after `patience` rounds. Nothing
+/// else waits. A company waits as one, whatever classes it wants: its lanes vote in every round, and none goes on
+/// before all are served or refused (slab_ring.hpp, how to wait).
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/pool/slab_ring.hpp>
@@ -43,6 +46,7 @@ namespace quarry {
 template <slab_tuning Tuning = slab_tuning{}>
 class basic_slab {
   using shape_type = slab_shape<Tuning>;
+  static_assert(Tuning.most_shards <= 32 && slab_sizes::count <= 64);
 
  public:
   static constexpr abilities can = {
@@ -70,11 +74,12 @@ class basic_slab {
     if (n - 1 >= largest_slot()) return rare<&basic_slab::malloc_large>(n);
     const std::uint32_t c = slab_sizes::class_of(n);
     const slab_class d = classes_[c];  // read before there is anything to wait for
-    const simt::lane_mask group = simt::match_any(simt::coalesced(), c);
+    const simt::lane_mask company = simt::coalesced();
+    const simt::lane_mask group = simt::match_any(company, c);
     const slab_ticket ticket = draw_ticket(c, d, shard(), group);
     slab_entry_word word{};
     const bool ready = rings_.look_up(d, shard(), ticket.entry, word) && word.is_fresh();
-    if (simt::all(group, ready)) {
+    if (simt::all(company, ready)) {
       // One says it for all lanes of an entry.
       const std::uint32_t rank = simt::popc(group & simt::lanes_below());
       if (rank == 0 || ticket.i == 0) {
@@ -84,7 +89,7 @@ class basic_slab {
       }
       return slot(word.segment(), c, ticket.i);
     }
-    return rare<&basic_slab::malloc_late>(c, group, ticket);
+    return rare<&basic_slab::malloc_late>(c, company, ticket);
   }
 
   /// At a multiple of `alignment`, a power of two up to a segment.
@@ -129,16 +134,19 @@ class basic_slab {
     return slab_sizes::size_of(slab_state::kind(state) - 1);
   }
 
+  /// See resizable_allocator, and slab_resize.hpp.
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t from, std::uint64_t to) const;
+
   std::string check_invariants() const;
   heap_statistics statistics() const;
+  template <class Visit>
+  void visit_pieces(Visit&& visit) const;  // slab_inspect.hpp
 
  private:
   /// What a ticket turned out to be.
   struct drawn {
-    std::uint64_t entry;
     slab_entry_word word;
-    std::uint32_t slot;  // or no_slot: the first ticket of the entry that may be worth something is
-    std::uint32_t next;
+    std::uint32_t slot;  // or no_slot
   };
   static constexpr std::uint32_t reserve_stride = 4;
   static constexpr std::uint32_t no_slot = ~std::uint32_t{0};
@@ -170,38 +178,42 @@ class basic_slab {
     return slab_rings::take_apart(d, simt::shuffle(group, t, simt::lowest_bit(group)) + rank);
   }
 
-  /// Where the tickets of a group lead.
-  QUARRY_DEVICE drawn look_up(std::uint32_t c, std::uint32_t shard, simt::lane_mask group, slab_ticket ticket) const {
+  /// Where the tickets of a company lead, each in the ring of its class and shard. Those that are worth nothing are
+  /// skipped, together with others like them.
+  QUARRY_DEVICE drawn look_up(std::uint32_t c, std::uint32_t shard, simt::lane_mask company, slab_ticket ticket) const {
     const slab_class& d = classes_[c];
-    drawn result{ticket.entry, slab_entry_word::failed(), ticket.i, d.capacity};
-    const simt::lane_mask self = simt::lane_mask{1} << simt::lane_id();
+    slab_entry_word word{};
+    std::uint32_t next = 0;  // the first ticket from this one on that may be worth something
     bool supplies = ticket.i == 0;
     // See slab_ring.hpp, how to wait.
-    for (simt::lane_mask waiting = group;;) {
+    for (simt::lane_mask waiting = company; waiting != 0;) {
       bool found = false;
-      if ((waiting & self) != 0) {
+      if ((waiting >> simt::lane_id() & 1) != 0) {
         if (supplies && rings_.has_place(d, shard, ticket.entry)) {
           rare<&basic_slab::supply>(c, shard, ticket.entry);
           supplies = false;
         }
-        found = rings_.look_up(d, shard, ticket.entry, result.word);
-        if (found && !result.word.is_fresh()) {
-          if (result.word.is_recycled())
-            result.next = next_in(rings_.mask(d, shard, ticket.entry), ticket.i, d.capacity);
-          if (result.next != ticket.i) result.slot = no_slot;
+        found = rings_.look_up(d, shard, ticket.entry, word);
+        if (!found) {
+          simt::spin();
+        } else if (word.is_recycled()) {
+          next = next_in(rings_.mask(d, shard, ticket.entry), ticket.i, d.capacity);
+        } else {
+          next = word.is_fresh() ? ticket.i : d.capacity;
         }
       }
       // Lanes have read what they want before they vote.
-      const simt::lane_mask here = simt::ballot(group, found && result.next <= d.capacity);
+      const simt::lane_mask here = simt::ballot(company, found && next <= d.capacity);
       if (found) {
-        const simt::lane_mask mates = simt::match_any(here, static_cast<std::uint32_t>(ticket.entry));
+        const auto entry = static_cast<std::uint32_t>(ticket.entry) << 11 | c << 5 | shard;
+        const simt::lane_mask mates = simt::match_any(here, entry);
         if (simt::lane_id() == simt::lowest_bit(mates))
           rings_.looked_up(d, shard, ticket.entry, simt::popc(mates));
       }
       waiting &= ~here;
-      if (waiting == 0) return result;
-      if ((waiting & self) != 0) simt::spin();
     }
+    if (next != ticket.i) rare<&basic_slab::skip>(c, shard, ticket.entry, next);
+    return {word, next == ticket.i ? ticket.i : no_slot};
   }
 
   /// Calls what is off the fast path; on *self_, so that kernels need not pass the members on.
@@ -210,14 +222,19 @@ class basic_slab {
     return simt::out_of_line<Member>(self_, arguments...);
   }
   QUARRY_DEVICE void supply(std::uint32_t c, std::uint32_t shard, std::uint64_t k) const;
-  QUARRY_DEVICE void* malloc_late(std::uint32_t c, simt::lane_mask group, slab_ticket ticket) const;
+  QUARRY_DEVICE void* malloc_late(std::uint32_t c, simt::lane_mask company, slab_ticket ticket) const;
   QUARRY_DEVICE void* malloc_large(std::uint64_t n) const;
   QUARRY_DEVICE void free_large(std::uint32_t segment, std::uint64_t state) const;
   QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, std::uint64_t state, std::uint64_t change) const {
     segments_.settle(segment, c, classes_[c], state, change);
   }
-  QUARRY_DEVICE slab_ticket draw_again(std::uint32_t c, std::uint32_t shard, simt::lane_mask group) const {
-    return draw_ticket(c, classes_[c], shard, group);
+  /// The course of a lane that draws again: a shard, and whether it has flushed.
+  static constexpr std::uint32_t after_flush = 256;
+  static constexpr std::uint32_t no_course = ~std::uint32_t{0};
+  QUARRY_DEVICE std::uint32_t change_course(std::uint32_t c, std::uint32_t course) const;
+  QUARRY_DEVICE drawn draw_again(std::uint32_t c, std::uint32_t shard, simt::lane_mask company) const {
+    const slab_ticket ticket = draw_ticket(c, classes_[c], shard, simt::match_any(company, c * after_flush + shard));
+    return rare<&basic_slab::look_up>(c, shard, company, ticket);
   }
   QUARRY_DEVICE void skip(std::uint32_t c, std::uint32_t shard, std::uint64_t k, std::uint32_t i) const;
   QUARRY_DEVICE std::uint32_t ready_shard(std::uint32_t c, std::uint32_t after) const;
@@ -247,7 +264,6 @@ class basic_slab {
   }
   QUARRY_DEVICE void flush() const;
   QUARRY_DEVICE void flush_ring(std::uint32_t c, std::uint32_t shard) const;
-  QUARRY_DEVICE void return_tickets(std::uint32_t c, std::uint32_t shard, std::uint64_t k, std::uint32_t tickets) const;
   QUARRY_DEVICE void return_slots(std::uint32_t c, std::uint32_t shard, std::uint64_t k, std::uint32_t first,
                                   slab_entry_word word) const;
 
@@ -275,4 +291,6 @@ using slab = basic_slab<>;
 
 }  // namespace quarry
 
-#include <quarry/pool/slab_impl.hpp>  // IWYU pragma: export
+#include <quarry/pool/slab_impl.hpp>     // IWYU pragma: export
+#include <quarry/pool/slab_inspect.hpp>  // IWYU pragma: export
+#include <quarry/pool/slab_resize.hpp>   // IWYU pragma: export

@@ -86,28 +86,31 @@ QUARRY_DEVICE void basic_slab<T>::publish(std::uint32_t c, std::uint32_t shard, 
     simt::atomic_ref<std::uint64_t>(supplied_[shard]).bit_or(std::uint64_t{1} << c, simt::relaxed);
 }
 
-/// With a ticket of this shard that may need waiting, or be worth nothing.
+/// With a ticket of this shard that may need waiting, or be worth nothing. The lanes that came together stay so: each
+/// round is for those whom the last one brought nothing, and ends with a vote of all.
 template <slab_tuning T>
-QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, simt::lane_mask group, slab_ticket ticket) const {
-  std::uint32_t from = shard();
-  bool flushed = false;
+QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, simt::lane_mask company, slab_ticket ticket) const {
+  std::uint32_t course = shard();
+  drawn d = rare<&basic_slab::look_up>(c, course, company, ticket);
+  QUARRY_ROLLED
   for (std::uint32_t round = 0; round < patience; ++round) {
-    const drawn d = rare<&basic_slab::look_up>(c, from, group, ticket);
-    if (d.slot != no_slot) return slot(d.word.segment(), c, d.slot);
-    rare<&basic_slab::skip>(c, from, d.entry, d.next);
-    if (d.word.is_failed()) {
-      from = rare<&basic_slab::ready_shard>(c, from);
-      if (from == shape_.shards) {
-        if (flushed) return nullptr;
-        rare<&basic_slab::flush>();
-        flushed = true;
-        from = shard();
-      }
-    }
-    group = simt::match_any(simt::coalesced(), c << 16 | from);
-    ticket = rare<&basic_slab::draw_again>(c, from, group);
+    if (d.word.is_failed() && course != no_course) course = rare<&basic_slab::change_course>(c, course);
+    const bool again = d.slot == no_slot && course != no_course;
+    const simt::lane_mask late = simt::ballot(company, again);
+    if (late == 0) break;
+    if (again) d = rare<&basic_slab::draw_again>(c, course % after_flush, late);
   }
-  return nullptr;
+  return d.slot != no_slot ? slot(d.word.segment(), c, d.slot) : nullptr;
+}
+
+/// Where to draw when a shard had nothing left; no_course: nowhere.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint32_t basic_slab<T>::change_course(std::uint32_t c, std::uint32_t course) const {
+  const std::uint32_t other = rare<&basic_slab::ready_shard>(c, course % after_flush);
+  if (other != shape_.shards) return course / after_flush * after_flush + other;
+  if (course >= after_flush) return no_course;
+  rare<&basic_slab::flush>();
+  return after_flush + shard();
 }
 
 /// The tickets of an entry before the i-th, which are worth nothing.
@@ -143,37 +146,17 @@ QUARRY_DEVICE void basic_slab<T>::flush() const {
   }
 }
 
+/// An entry that is still to be supplied is left to those who wait for it: nobody who flushes waits.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::flush_ring(std::uint32_t c, std::uint32_t shard) const {
   const slab_class& d = classes_[c];
   const slab_ticket next = slab_rings::take_apart(d, rings_.cursor(c, shard).load(simt::relaxed));
-  if (next.i == 0) return;
+  slab_entry_word word{};
+  if (next.i == 0 || !rings_.look_up(d, shard, next.entry, word)) return;
   const std::uint32_t tickets = rings_.skip(c, d, shard, next.entry, d.capacity);
   if (tickets == 0) return;
-  rare<&basic_slab::return_tickets>(c, shard, next.entry, tickets);
-}
-
-/// The last ones of entry k, that nobody else drew.
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::return_tickets(std::uint32_t c, std::uint32_t shard, std::uint64_t k,
-                                                 std::uint32_t tickets) const {
-  // See slab_ring.hpp, how to wait.
-  const simt::lane_mask company = simt::coalesced();
-  const simt::lane_mask self = simt::lane_mask{1} << simt::lane_id();
-  for (simt::lane_mask waiting = company; waiting != 0;) {
-    bool found = false;
-    if ((waiting & self) != 0) {
-      slab_entry_word word{};
-      found = rings_.look_up(classes_[c], shard, k, word);
-      if (found) {
-        rare<&basic_slab::return_slots>(c, shard, k, classes_[c].capacity - tickets, word);
-        rings_.looked_up(classes_[c], shard, k, tickets);
-      } else {
-        simt::spin();
-      }
-    }
-    waiting &= ~simt::ballot(company, found);
-  }
+  rare<&basic_slab::return_slots>(c, shard, next.entry, d.capacity - tickets, word);
+  rings_.looked_up(d, shard, next.entry, tickets);
 }
 
 /// Of the tickets of entry k from `first` on, that nobody else drew.
@@ -305,6 +288,10 @@ heap_statistics basic_slab<T>::statistics() const {
     run = segments_.free().contains(i) ? run + 1 : 0;
     longest = std::max(longest, run);
     if (kind == 0) continue;
+    if (kind == slab_state::large && (state & slab_state::withheld) != 0) {
+      s.pool_bytes = std::uint64_t{i} << shape_.segment_log2;
+      break;
+    }
     if (kind == slab_state::large) {
       ++blocks;
       bytes += std::uint64_t{slab_state::run_length(state)} << shape_.segment_log2;

@@ -20,11 +20,16 @@
 /// When is a place used again? k + R waits until entry k is published and all its tickets are looked up (or
 /// skipped): `left` is then 0. A lane waits only for entries before its own, and the lanes of a warp draw from
 /// fewer than R / 2 entries at once, so nobody waits for himself.
-/// How to wait. The lanes of a warp that leave a loop go on together: a compiler makes those that are done wait
-/// for the others. So whoever is done must owe nobody anything: what others may wait for, supplying and looking up,
-/// is done inside the loop; nothing inside it waits; and the loop is left when a vote says that all lanes are done.
+/// How to wait. Lanes of a warp that went different ways share one program counter in turn, and little is promised
+/// about the turns: those that left a loop wait for the lanes still in it, and a lane that spins may keep its warp to
+/// itself. So a lane must not wait, by spinning or behind a loop, while a lane of its warp owes something:
+///   - who came to malloc together waits in one loop, for tickets of whatever ring;
+///   - what others may wait for, supplying and looking up, is done inside that loop, and nothing inside it waits;
+///   - each turn of it is a vote of all of them, and when that says that all are done, they leave.
 /// (With the looking up behind the loop, lanes that had found their entry waited there for lanes of their warp that
-/// waited for an entry R further on, which waited for them.)
+/// waited for an entry R further on, which waited for them. With a loop for each class, the lanes of one class spun
+/// while those of another, in the same warp, had an entry to supply that another warp waited for; and that warp had
+/// what the first one waited for.)
 /// Ordering: an entry is published by a release and looked up by value, which hands on what the supplier knows: that
 /// earlier owners of the slots are done. `left` goes down after the look-ups, and is 0 before the next store.
 /// Bound: tickets are numbers below 2^52, a division away from their entry; a shard and class that serves a

@@ -65,6 +65,8 @@ struct slab_state {
   QUARRY_DEVICE static constexpr std::uint64_t run(std::uint32_t segments) {
     return std::uint64_t{large} << 56 | segments;
   }
+  /// The segments behind the pool's present end: a run that is nobody's block (slab_resize.hpp).
+  static constexpr std::uint64_t withheld = std::uint64_t{1} << 40;
   /// 0: no class; large; else the class + 1.
   QUARRY_DEVICE static constexpr std::uint32_t kind(std::uint64_t s) { return static_cast<std::uint32_t>(s >> 56); }
   QUARRY_DEVICE static constexpr std::uint32_t run_length(std::uint64_t s) { return static_cast<std::uint32_t>(s); }
