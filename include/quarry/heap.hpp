@@ -13,4 +13,5 @@
 #include <quarry/heap/heap.hpp>
 #include <quarry/heap/heap_ref.hpp>
 #include <quarry/heap/named.hpp>
+#include <quarry/heap/vector.hpp>
 #include <quarry/simt/simt.hpp>

@@ -4,7 +4,11 @@
 ///
 ///   quarry::heap<> heap(1_GiB);                          // the default allocator, the default machine
 ///   quarry::heap<quarry::bump, quarry::cpu> h(64_MiB);
+///   quarry::heap<quarry::growing_bump> g(64_MiB, {.max = 8_GiB});
 ///   kernel<<<blocks, threads>>>(heap.ref());
+///
+///   pool       | user blocks …………………………………………… | addresses to grow into …… |
+///   metadata   | refused requests | the allocator's …… |            elsewhere
 ///
 /// The pool has the size asked for; metadata comes on top (metadata_bytes). Memory that the caller gives
 /// holds both, metadata at the end. Everything here but ref() waits for the machine and must not run
@@ -12,14 +16,21 @@
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
+#include <quarry/heap/growing_memory.hpp>
+#include <quarry/heap/growth.hpp>
 #include <quarry/heap/heap_ref.hpp>
+#include <quarry/heap/memory_source.hpp>
+#include <quarry/heap/refusals.hpp>
 #include <quarry/simt/array.hpp>
 #include <quarry/simt/error.hpp>
 #include <quarry/simt/ids.hpp>
 #include <quarry/simt/launch.hpp>
 
+#include <algorithm>
 #include <cstddef>
 #include <cstdint>
+#include <memory>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -37,8 +48,22 @@ concept inspecting_allocator = allocator<A> && requires(const A a, std::uint64_t
   a.inspect(lane, lane);
 };
 
+/// Allocators that can tell what their pool is cut into (pool_piece).
+template <class A>
+concept mapping_allocator = allocator<A> && requires(const A a) { a.visit_pieces([](const pool_piece&) {}); };
+
 /// A heap's metadata does not add up: memory was corrupted, or the allocator has a defect.
 class heap_corrupted : public error {
+ public:
+  using error::error;
+};
+/// Kernels asked for memory and got none.
+class requests_refused : public error {
+ public:
+  using error::error;
+};
+/// Blocks are live where none should be.
+class blocks_leaked : public error {
  public:
   using error::error;
 };
@@ -52,42 +77,23 @@ class heap {
   static constexpr abilities can = Allocator::can;
 
   /// Takes a pool of this size from the machine. Throws out_of_memory.
-  explicit heap(bytes pool) : pool_size_(pool.value()) {
-    check_size(pool_size_);
-    metadata_size_ = quarry::metadata_bytes<Allocator>(pool_size_);
-    owner_ = storage(can.owns_pool ? pool_size_ : 0, metadata_size_);
-    start(owner_.pool(), owner_.metadata());
-  }
+  explicit heap(bytes pool);
 
-  /// Lives in memory of the caller, which must be accessible to the machine and outlive the heap.
-  heap(void* memory, bytes size) {
-    const auto first = reinterpret_cast<std::uintptr_t>(memory);
-    const std::uint64_t skipped = align_up(first, carve::alignment) - first;
-    const std::uint64_t usable = size.value() > skipped ? size.value() - skipped : 0;
-    metadata_size_ = align_up(quarry::metadata_bytes<Allocator>(usable), carve::alignment);
-    pool_size_ = usable > metadata_size_
-                     ? align_down(usable - metadata_size_, carve::alignment) : 0;
-    if (memory == nullptr) throw error("a heap can not live at the null pointer");
-    check_size(pool_size_);
-    auto* pool = static_cast<std::byte*>(memory) + skipped;
-    simt::memory<Machine>::zero(pool + pool_size_, metadata_size_);
-    start(pool, pool + pool_size_);
-  }
+  /// The same, and grows up to g.max between kernels. The pool's size is rounded up to the machine's pages.
+  heap(bytes pool, const growth& g)
+    requires resizable_allocator<Allocator>;
 
-  heap(heap&& other) noexcept
-      : owner_(std::move(other.owner_)),
-        pool_(other.pool_),
-        metadata_(std::exchange(other.metadata_, nullptr)),
-        pool_size_(other.pool_size_),
-        metadata_size_(other.metadata_size_),
-        allocator_(other.allocator_) {}
+  /// Lives in memory of the caller, which must be accessible to the machine and outlive the heap: from cudaMalloc, or
+  /// from cudaMallocAsync once its stream has come to it; on the CPU any.
+  heap(void* memory, bytes size);
+  explicit heap(std::span<std::byte> memory) : heap(memory.data(), bytes(memory.size())) {}
+  /// Lives in memory of a source (memory_source.hpp), of which it takes this much.
+  template <memory_source Source>
+  heap(Source& source, bytes size) : heap(borrow(source, size.value(), carve::alignment), size) {}
+
+  heap(heap&& other) noexcept { swap(other); }
   heap& operator=(heap&& other) noexcept {
-    std::swap(owner_, other.owner_);
-    std::swap(pool_, other.pool_);
-    std::swap(metadata_, other.metadata_);
-    std::swap(pool_size_, other.pool_size_);
-    std::swap(metadata_size_, other.metadata_size_);
-    std::swap(allocator_, other.allocator_);
+    swap(other);
     return *this;
   }
   /// Live blocks end with the pool. Where there is none, what layers keep for later goes back to the system,
@@ -98,14 +104,26 @@ class heap {
   }
 
   /// What kernels get.
-  ref_type ref() const { return ref_type(allocator_); }
+  ref_type ref() const { return ref_type(allocator_, book()); }
 
-  /// From the host, between kernels. On the GPU each is a kernel of its own: for a few blocks.
+  // ---- blocks, from the host ---------------------------------------------------------------------
+
+  /// On the GPU each is a kernel of its own: for a few blocks.
   void* malloc(std::size_t n) const;
   void free(void* p) const
     requires freeing_allocator<Allocator>;
 
-  /// Frees everything at once: the heap is as new.
+  /// Between the host's memory and that of blocks. cudaMemcpy does the same, on every allocator with a pool.
+  template <class T>
+  void copy_to(void* block, std::span<const T> from) const {
+    copy_in(block, from.data(), from.size_bytes());
+  }
+  template <class T>
+  void copy_from(std::span<T> to, const void* block) const {
+    copy_out(to.data(), block, to.size_bytes());
+  }
+
+  /// Frees everything at once: the heap is as new, but as large as it is.
   void reset()
     requires(can.frees_all)
   {
@@ -117,24 +135,49 @@ class heap {
   void drain() const
     requires draining_allocator<Allocator>;
 
+  // ---- size --------------------------------------------------------------------------------------
+
   std::uint64_t pool_bytes() const { return pool_size_; }
+  std::uint64_t max_pool_bytes() const { return pool_end_; }
   std::uint64_t metadata_bytes() const { return metadata_size_; }
   memory_range pool() const { return {pool_, can.owns_pool ? pool_size_ : 0}; }
 
-  heap_statistics statistics() const {
-    heap_statistics s = on_host([](const Allocator& a) { return a.statistics(); });
-    s.metadata_bytes = metadata_size_;
-    return s;
+  /// Makes the pool at least this large (near the maximum less what is too little for the allocator to use). Throws
+  /// error above the maximum, out_of_memory if the machine has no more; the heap is then as it was.
+  void grow(bytes pool)
+    requires resizable_allocator<Allocator>;
+  /// Gives back memory behind the last block, as far as pages allow, down to the size that the heap was made with.
+  /// Returns how much.
+  std::uint64_t trim()
+    requires resizable_allocator<Allocator>;
+  /// Between two kernels: grows if the policy says so, and tells whether it did. Throws what grow throws.
+  bool adapt()
+    requires resizable_allocator<Allocator>;
+
+  // ---- what it says about itself -----------------------------------------------------------------
+
+  heap_statistics statistics() const;
+
+  /// Requests that found no memory, since the heap was made or reset, or these were forgotten.
+  refusal_counts refusals() const {
+    refusal_book copy;
+    simt::memory<Machine>::copy(&copy, book(), sizeof copy);
+    return copy.counts();
   }
+  void forget_refusals() {
+    simt::memory<Machine>::zero(book(), sizeof(refusal_book));
+    answered_ = 0;
+  }
+
   /// Walks the metadata. Empty: all is well; else what is wrong.
   std::string check_invariants() const {
     inspect();
     return on_host([](const Allocator& a) { return a.check_invariants(); });
   }
-  /// The same, as an exception.
-  void check() const {
-    if (const std::string problem = check_invariants(); !problem.empty()) throw heap_corrupted(problem);
-  }
+  /// Throws heap_corrupted if the metadata is wrong, and requests_refused if kernels were short of memory.
+  void check() const;
+  /// The same, and throws blocks_leaked if blocks are live, as far as the allocator can tell.
+  void check_empty() const;
 
   /// Lets a layer that watches user memory look through it.
   void inspect() const;
@@ -150,41 +193,37 @@ class heap {
       const auto first = reinterpret_cast<std::uintptr_t>(copy.data());
       auto* base = reinterpret_cast<std::byte*>(align_up(first, carve::alignment));
       simt::memory<Machine>::copy(base, metadata_, metadata_size_);
-      carve parts(base);
-      return read(Allocator(memory_range{pool_, pool_size_}, parts));
+      carve parts(base + book_bytes);
+      return read(Allocator(memory_range{pool_, pool_end_}, parts));
     }
   }
 
  private:
-  // Pool and metadata in two pieces, so that the pool starts on a page.
-  class storage {
-   public:
-    storage() : pool_(0), metadata_(0) {}
-    storage(std::uint64_t pool, std::uint64_t metadata) : pool_(pool), metadata_(metadata) {}
-    std::byte* pool() const { return pool_.data(); }
-    std::byte* metadata() const { return metadata_.data(); }
+  static constexpr std::uint64_t book_bytes = carve::alignment;
+  static_assert(sizeof(refusal_book) <= book_bytes);
 
-   private:
-    simt::array<std::byte, Machine> pool_;
-    simt::array<std::byte, Machine> metadata_;
+  // Whose memory it is; of the four two or one are in use. Pool and metadata are apart, so that the pool starts on a
+  // page.
+  struct storage {
+    simt::array<std::byte, Machine> pool{0};
+    growing_memory<Machine> growing;
+    simt::array<std::byte, Machine> metadata{0};
+    std::shared_ptr<void> borrowed;
   };
 
-  static void check_size(std::uint64_t pool) {
-    if (pool >= can.min_pool) return;
-    throw error("a heap of " + to_text(pool) + " is too small: this allocator needs a pool of at least " +
-                to_text(can.min_pool));
-  }
+  heap(std::shared_ptr<void> memory, bytes size) : heap(memory.get(), size) { owner_.borrowed = std::move(memory); }
 
-  void start(std::byte* pool, std::byte* metadata) {
-    if constexpr (requires { Allocator::template reserve<Machine>(pool_size_); })
-      Allocator::template reserve<Machine>(pool_size_);
-    pool_ = pool;
-    metadata_ = metadata;
-    carve parts(metadata);
-    allocator_ = Allocator(memory_range{pool, pool_size_}, parts);
-    initialise();
-  }
-  void initialise() const;
+  static std::uint64_t metadata_for(std::uint64_t pool) { return book_bytes + quarry::metadata_bytes<Allocator>(pool); }
+  static void check_size(std::uint64_t pool);
+  void start(std::byte* pool, std::byte* metadata);
+  void initialise();
+  std::uint64_t resize(std::uint64_t from, std::uint64_t to) const;
+  bool is_short(const heap_statistics& s) const;
+  std::string describe_refusals() const;
+  void copy_in(void* block, const void* from, std::uint64_t n) const;
+  void copy_out(void* to, const void* block, std::uint64_t n) const;
+  void check_inside(const void* block, std::uint64_t n) const;
+  refusal_book* book() const { return reinterpret_cast<refusal_book*>(metadata_); }
 
   void try_drain() const noexcept {
     try {
@@ -192,104 +231,31 @@ class heap {
     } catch (...) {  // the machine has failed, or is gone
     }
   }
+  void swap(heap& other) noexcept {
+    std::swap(owner_, other.owner_);
+    std::swap(pool_, other.pool_);
+    std::swap(metadata_, other.metadata_);
+    std::swap(pool_size_, other.pool_size_);
+    std::swap(pool_end_, other.pool_end_);
+    std::swap(metadata_size_, other.metadata_size_);
+    std::swap(first_size_, other.first_size_);
+    std::swap(answered_, other.answered_);
+    std::swap(growth_, other.growth_);
+    std::swap(allocator_, other.allocator_);
+  }
 
   storage owner_;
   std::byte* pool_ = nullptr;
   std::byte* metadata_ = nullptr;
-  std::uint64_t pool_size_ = 0;
+  std::uint64_t pool_size_ = 0;      // now
+  std::uint64_t pool_end_ = 0;       // at most; the allocator is made for this
   std::uint64_t metadata_size_ = 0;
-  Allocator allocator_;
+  std::uint64_t first_size_ = 0;     // that the heap was made with
+  std::uint64_t answered_ = 0;       // refusals that adapt() has seen
+  growth growth_{};
+  Allocator allocator_{};
 };
-
-namespace detail {
-
-template <class Allocator>
-struct initialise_kernel {
-  Allocator allocator;
-  QUARRY_DEVICE void operator()() const {
-    allocator.initialise(simt::global_thread(), simt::grid_threads());
-  }
-};
-template <class Allocator>
-struct malloc_kernel {
-  Allocator allocator;
-  std::size_t n;
-  void** out;
-  QUARRY_DEVICE void operator()() const { *out = allocator.malloc(n); }
-};
-template <class Allocator>
-struct free_kernel {
-  Allocator allocator;
-  void* block;
-  QUARRY_DEVICE void operator()() const { allocator.free(block); }
-};
-
-template <class Allocator>
-struct drain_kernel {
-  Allocator allocator;
-  QUARRY_DEVICE void operator()() const { allocator.drain(); }
-};
-template <class Allocator>
-struct inspect_kernel {
-  Allocator allocator;
-  QUARRY_DEVICE void operator()() const {
-    allocator.inspect(simt::global_thread(), simt::grid_threads());
-  }
-};
-
-}  // namespace detail
-
-template <allocator Allocator, machine Machine>
-void heap<Allocator, Machine>::initialise() const {
-  if constexpr (std::is_same_v<Machine, cpu>) {
-    allocator_.initialise(0, 1);
-  } else {
-    launch<Machine>({512, 256}, detail::initialise_kernel<Allocator>{allocator_});
-  }
-}
-
-template <allocator Allocator, machine Machine>
-void* heap<Allocator, Machine>::malloc(std::size_t n) const {
-  if constexpr (std::is_same_v<Machine, cpu>) {
-    return allocator_.malloc(n);
-  } else {
-    simt::array<void*, Machine> out(1);
-    launch<Machine>({1, 1}, detail::malloc_kernel<Allocator>{allocator_, n, out.data()});
-    return out.to_host()[0];
-  }
-}
-
-template <allocator Allocator, machine Machine>
-void heap<Allocator, Machine>::free(void* p) const
-  requires freeing_allocator<Allocator>
-{
-  if constexpr (std::is_same_v<Machine, cpu>) {
-    allocator_.free(p);
-  } else {
-    launch<Machine>({1, 1}, detail::free_kernel<Allocator>{allocator_, p});
-  }
-}
-
-template <allocator Allocator, machine Machine>
-void heap<Allocator, Machine>::drain() const
-  requires draining_allocator<Allocator>
-{
-  if constexpr (std::is_same_v<Machine, cpu>) {
-    allocator_.drain();
-  } else {
-    launch<Machine>({1, 1}, detail::drain_kernel<Allocator>{allocator_});
-  }
-}
-
-template <allocator Allocator, machine Machine>
-void heap<Allocator, Machine>::inspect() const {
-  if constexpr (inspecting_allocator<Allocator>) {
-    if constexpr (std::is_same_v<Machine, cpu>) {
-      allocator_.inspect(0, 1);
-    } else {
-      launch<Machine>({512, 256}, detail::inspect_kernel<Allocator>{allocator_});
-    }
-  }
-}
 
 }  // namespace quarry
+
+#include <quarry/heap/heap_impl.hpp>  // IWYU pragma: export

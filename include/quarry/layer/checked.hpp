@@ -132,6 +132,12 @@ class checked {
     if constexpr (requires(const Upstream u) { u.drain(); }) upstream_.drain();
   }
 
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t from, std::uint64_t to) const
+    requires resizable_allocator<Upstream>
+  {
+    return upstream_.resize(from, to);
+  }
+
   /// The share of one lane out of `lanes`, between kernels, on the machine.
   QUARRY_DEVICE void inspect(std::uint64_t lane, std::uint64_t lanes) const;
 

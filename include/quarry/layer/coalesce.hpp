@@ -99,6 +99,12 @@ class coalesce {
     upstream_.drain();
   }
 
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t from, std::uint64_t to) const
+    requires resizable_allocator<Upstream>
+  {
+    return upstream_.resize(from, to);
+  }
+
   std::string check_invariants() const { return upstream_.check_invariants(); }
 
   /// Bytes are the upstream's: an area is live while one of its compartments is. How many blocks that

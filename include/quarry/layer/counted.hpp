@@ -102,6 +102,15 @@ class counted {
     upstream_.free(block);
   }
 
+  /// What was asked for; what the upstream rounds it up to stays its secret, so that bytes are counted right.
+  QUARRY_DEVICE std::uint64_t usable_size(void* p) const requires(header != 0) {
+    return size_of(static_cast<std::byte*>(p) - header).load(simt::relaxed);
+  }
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t from, std::uint64_t to) const
+    requires resizable_allocator<Upstream>
+  {
+    return upstream_.resize(from, to);
+  }
   QUARRY_DEVICE void drain() const requires requires(const Upstream u) { u.drain(); }
   { upstream_.drain(); }
   QUARRY_DEVICE void inspect(std::uint64_t lane, std::uint64_t lanes) const requires
@@ -134,6 +143,7 @@ class counted {
   heap_statistics statistics() const {
     heap_statistics s = upstream_.statistics();
     if (can.frees_one) s.live_blocks = counts().live_blocks;
+    s.peak_bytes = counts().peak_bytes;
     if (s.largest_free) *s.largest_free -= std::min<std::uint64_t>(*s.largest_free, header);
     return s;
   }

@@ -105,6 +105,13 @@ class circular {
     hopeless().bit_or(nothing_hopeless, simt::release);
   }
 
+  /// What a live block holds.
+  QUARRY_DEVICE std::uint64_t usable_size(void* block) const {
+    const auto at = static_cast<std::uint32_t>(
+        static_cast<std::uint64_t>(static_cast<std::byte*>(block) - pool_) >> shift_);
+    return std::uint64_t{headers_.end_of(at) - at} << shift_;
+  }
+
   std::string check_invariants() const;
   heap_statistics statistics() const;
   /// Between kernels: visit(offset in bytes, size in bytes, is free) for every chunk, front to end.
@@ -114,6 +121,12 @@ class circular {
       next = headers_.next(at);
       visit(std::uint64_t{at} << shift_, std::uint64_t{next - at} << shift_, headers_.is_free(at));
     }
+  }
+  template <class Visit>
+  void visit_pieces(Visit&& visit) const {
+    visit_chunks([&](std::uint64_t at, std::uint64_t size, bool free) {
+      visit(free ? pool_piece{at, size, piece_kind::free} : pool_piece{at, size, piece_kind::single, size, 1, 1});
+    });
   }
 
  private:

@@ -1,0 +1,55 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Arrays that grow inside a kernel. Each lane collects the divisors of its number in a vector of its own; the lanes of a
+/// warp collect the primes among them in one that they share.
+#include <quarry/heap.hpp>
+
+#include <cstdint>
+#include <cstdio>
+
+using namespace quarry::literals;
+namespace simt = quarry::simt;
+using memory_ref = quarry::heap_ref<quarry::cfmmalloc>;
+using numbers = quarry::vector<std::uint32_t, memory_ref>;
+
+int main() {
+  constexpr std::uint32_t blocks = 8, threads = 128, lanes = blocks * threads;
+  const quarry::heap<quarry::cfmmalloc> heap(16_MiB);
+  const auto memory = heap.ref();
+  simt::array<numbers*, quarry::default_machine> shared(lanes / 32);
+  simt::array<std::uint32_t, quarry::default_machine> totals(3);  // divisors, primes, refused
+  numbers** const primes = shared.data();
+  std::uint32_t* const total = totals.data();
+
+  quarry::launch({blocks, threads}, [=] QUARRY_DEVICE {
+    const auto number = static_cast<std::uint32_t>(simt::global_thread()) + 1;
+    numbers divisors(memory);  // freed at the end of its scope
+    bool served = true;
+    for (std::uint32_t d = 1; d <= number; ++d)
+      if (number % d == 0) served = divisors.push_back(d) && served;
+    simt::atomic_ref(total[0]).add(static_cast<std::uint32_t>(divisors.size()), simt::relaxed);
+
+    constexpr simt::lane_mask warp = ~simt::lane_mask{0};
+    numbers*& list = primes[(number - 1) / 32];
+    if (simt::lane_id() == 0) list = memory.create<numbers>(memory);
+    simt::sync_warp(warp);
+    if (list != nullptr) served = list->append(warp, number, divisors.size() == 2) && served;
+    if (!served || list == nullptr) simt::atomic_ref(total[2]).add(1, simt::relaxed);
+  });
+  // A later kernel finds them in order, adds up how many there are, and frees them.
+  quarry::launch({1, 1}, [=] QUARRY_DEVICE {
+    std::uint32_t last = 0;
+    for (std::uint32_t w = 0; w < lanes / 32; ++w) {
+      for (const std::uint32_t p : *primes[w]) {
+        if (p <= last) total[2] += 1;
+        last = p;
+        total[1] += 1;
+      }
+      memory.destroy(primes[w]);
+    }
+  });
+
+  const auto got = totals.to_host();
+  std::printf("1 to %u: %u divisors, %u primes\n", lanes, got[0], got[1]);
+  heap.check_empty();  // throws if a request was refused, or a block left behind
+  return got[0] == 7262 && got[1] == 172 && got[2] == 0 ? 0 : 1;
+}

@@ -1,0 +1,158 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Whose memory a heap lives in: the caller's, or that of a source which wants it back.
+#include "heap/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
+#include <memory_resource>
+#include <span>
+#include <utility>
+#include <vector>
+
+namespace quarry {
+namespace {
+
+using namespace quarry::testing;
+
+/// Counts what is out. Memory of the machine, as a resource of cuda::mr would give it.
+struct plain_source {
+  std::uint64_t out = 0;
+  void* allocate(std::size_t n, std::size_t) {
+    out += n;
+    return simt::memory<here>::allocate(n);
+  }
+  void deallocate(void* p, std::size_t n, std::size_t) {
+    out -= n;
+    simt::memory<here>::release(p, n);
+  }
+};
+/// The same, named as in newer versions.
+struct sync_source : private plain_source {
+  using plain_source::out;
+  void* allocate_sync(std::size_t n, std::size_t alignment) { return allocate(n, alignment); }
+  void deallocate_sync(void* p, std::size_t n, std::size_t alignment) {
+    deallocate(p, n, alignment);
+  }
+};
+static_assert(memory_source<plain_source> && memory_source<sync_source> &&
+              memory_source<std::pmr::memory_resource>);
+static_assert(!memory_source<int> && !memory_source<std::span<std::byte>>);
+
+template <class Source>
+void expect_heap_in(Source& source) {
+  {
+    const heap<cfmalloc, here> h(source, 1_MiB);
+    EXPECT_EQ(source.out, 1u << 20);
+    EXPECT_LT(h.pool_bytes(), 1u << 20) << "metadata takes its share";
+    const auto blocks = fill(h, 1024);
+    EXPECT_GT(blocks.size(), 512u);
+    EXPECT_EQ(wrong_words(blocks, 1024), 0u);
+    EXPECT_EQ(h.check_invariants(), "");
+  }
+  EXPECT_EQ(source.out, 0u);
+}
+TEST(MemorySource, LendsAHeapItsMemoryAndGetsItBack) {
+  plain_source plain;
+  expect_heap_in(plain);
+  sync_source sync;
+  expect_heap_in(sync);
+}
+
+TEST(MemorySource, GetsItsMemoryBackOnceWhenTheHeapMoves) {
+  plain_source source;
+  {
+    heap<bump, here> first(source, 1_MiB);
+    heap<bump, here> second = std::move(first);
+    first = heap<bump, here>(source, 64_KiB);
+    EXPECT_EQ(source.out, (1u << 20) + (64u << 10));
+    EXPECT_EQ(fill(second, 1024, 8).size(), 8u);
+  }
+  EXPECT_EQ(source.out, 0u);
+}
+
+TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsTooSmall) {
+  plain_source source;
+  EXPECT_THROW((heap<slab, here>(source, 256_B)), error);
+  EXPECT_EQ(source.out, 0u);
+}
+
+TEST(MemorySource, MayBeOfTheStandardLibraryOnTheCpu) {
+  std::pmr::monotonic_buffer_resource source;
+  const heap<cfmalloc, cpu> h(source, 1_MiB);
+  EXPECT_NE(h.malloc(1000), nullptr);
+}
+
+TEST(Heap, LivesInASpan) {
+  simt::array<std::byte, here> memory(1u << 20);
+  const heap<cfmalloc, here> h(std::span<std::byte>(memory.data(), memory.size()));
+  for (void* p : fill(h, 4096)) {
+    EXPECT_GE(static_cast<std::byte*>(p), memory.data());
+    EXPECT_LE(static_cast<std::byte*>(p) + 4096, memory.data() + memory.size());
+  }
+}
+
+template <class Allocator>
+void expect_to_stay_inside() {
+  constexpr std::uint64_t behind = 4096;
+  for (const std::uint64_t size :
+       {64u << 10, (64u << 10) + 200, 1u << 20, (1u << 20) - 128, 3u << 20}) {
+    simt::array<std::byte, here> memory(size + behind);
+    std::vector<std::byte> pattern(size + behind, std::byte{0xa5});
+    memory.from_host(pattern);
+    const heap<Allocator, here> h(memory.data(), bytes(size));
+    const auto blocks = fill(h, 512, 10'000);
+    EXPECT_GT(blocks.size() * 512, size / 2);
+    EXPECT_EQ(wrong_words(blocks, 512), 0u);
+    EXPECT_EQ(h.check_invariants(), "");
+    const auto after = memory.to_host();
+    EXPECT_EQ(std::count(after.end() - behind, after.end(), std::byte{0xa5}),
+              std::ptrdiff_t{behind})
+        << size;
+  }
+}
+TEST(Heap, StaysInsideMemoryOfTheCaller) {
+  expect_to_stay_inside<slab>();
+  expect_to_stay_inside<cfmmalloc>();
+  expect_to_stay_inside<scatter_alloc>();
+}
+
+TEST(Heap, SeveralOfAllKindsLiveSideBySide) {
+  simt::array<std::byte, here> memory(1u << 20);
+  plain_source source;
+  const heap<cfmalloc, here> owned(1_MiB);
+  const heap<growing_bump, here> growing(2_MiB, {.max = 16_MiB});
+  const heap<slab, here> lent(memory.data(), 1_MiB);
+  const heap<cmalloc, here> borrowed(source, 1_MiB);
+  const auto a = fill(owned, 512, 100);
+  const auto b = fill(growing, 512, 100);
+  const auto c = fill(lent, 512, 100);
+  const auto d = fill(borrowed, 512, 100);
+  for (const auto* blocks : {&a, &b, &c, &d}) {
+    EXPECT_EQ(blocks->size(), 100u);
+    EXPECT_EQ(wrong_words(*blocks, 512), 0u);
+  }
+}
+
+#if QUARRY_CUDA
+TEST(Heap, LivesInMemoryOfAStream) {
+  cudaStream_t stream{};
+  ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
+  void* memory = nullptr;
+  ASSERT_EQ(cudaMallocAsync(&memory, 1u << 20, stream), cudaSuccess);
+  ASSERT_EQ(cudaStreamSynchronize(stream), cudaSuccess);
+  {
+    const heap<cfmalloc, cuda> h(memory, 1_MiB);
+    const auto blocks = fill(h, 4096);
+    EXPECT_GT(blocks.size(), 128u);
+    EXPECT_EQ(wrong_words(blocks, 4096), 0u);
+  }
+  EXPECT_EQ(cudaFreeAsync(memory, stream), cudaSuccess);
+  EXPECT_EQ(cudaStreamDestroy(stream), cudaSuccess);
+}
+#endif
+
+}  // namespace
+}  // namespace quarry

@@ -1,0 +1,128 @@
+// SPDX-License-Identifier: Apache-2.0
+/// Out of memory is told: how many requests were refused, how large they were, and what the heap looked like.
+#include "heap/kernels.hpp"
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+#include <string>
+
+namespace quarry {
+namespace {
+
+using namespace quarry::testing;
+using ::testing::IsSubstring;
+
+template <class Ref>
+struct ask {
+  Ref heap;
+  std::uint64_t size;
+  QUARRY_DEVICE void operator()() const { (void)heap.malloc(size); }
+};
+template <class Heap>
+void ask_from(const Heap& h, std::uint32_t lanes, std::uint64_t size) {
+  launch<here>({(lanes + 127) / 128, lanes < 128 ? lanes : 128},
+               ask<typename Heap::ref_type>{h.ref(), size});
+}
+
+template <class Exception, class Heap>
+std::string complaint(const Heap& h) {
+  try {
+    h.check();
+  } catch (const Exception& e) {
+    return e.what();
+  }
+  return "";
+}
+
+TEST(Refusals, AreCountedWithTheSizeOfTheFirst) {
+  const heap<growing_bump, here> h(64_KiB);
+  EXPECT_EQ(h.refusals().count, 0u);
+  ask_from(h, 1, 1u << 20);
+  ask_from(h, 1, 1u << 22);
+  ask_from(h, 1, 1u << 18);
+  const refusal_counts r = h.refusals();
+  EXPECT_EQ(r.count, 3u);
+  EXPECT_EQ(r.first, 1u << 20);
+  EXPECT_EQ(r.largest, 1u << 22);
+  EXPECT_EQ(h.statistics().refused.count, 3u);
+}
+
+TEST(Refusals, OfManyLanesAreAllCounted) {
+  const heap<cfmalloc, here> h(64_KiB);
+  ask_from(h, 4096, 100'000);
+  EXPECT_EQ(h.refusals().count, 4096u);
+  EXPECT_EQ(h.refusals().first, 100'000u);
+}
+
+TEST(Refusals, AreThoseThatWereNotServedAndNoOthers) {
+  const heap<growing_bump, here> h(64_KiB);
+  ask_from(h, 1024, 64);
+  EXPECT_EQ(h.refusals().count, 0u);
+  ask_from(h, 10, 64);
+  EXPECT_EQ(h.refusals().count, 10u);
+  ask_from(h, 10, 0);
+  EXPECT_EQ(h.refusals().count, 10u) << "who asks for nothing is not refused";
+}
+
+TEST(Refusals, OfTheHostCountToo) {
+  const heap<growing_bump, here> h(64_KiB);
+  EXPECT_EQ(h.malloc(1u << 20), nullptr);
+  EXPECT_EQ(h.refusals().count, 1u);
+}
+
+TEST(Refusals, MakeCheckThrowAndSayWhatHappened) {
+  const heap<cfmalloc, here> h(1_MiB);
+  h.check();
+  void* const p = h.malloc(512u << 10);
+  ask_from(h, 7, 768u << 10);
+  const std::string text = complaint<requests_refused>(h);
+  for (const char* part :
+       {"7 requests", "first for 768 KiB", "heap has 1 MiB", "1 blocks are live", "512 KiB in use"})
+    EXPECT_PRED_FORMAT2(IsSubstring, part, text);
+  h.free(p);
+}
+
+TEST(Refusals, OfAHeapThatCanGrowSayThat) {
+  const heap<growing_bump, here> h(2_MiB, {.max = 32_MiB});
+  ask_from(h, 1, 4u << 20);
+  EXPECT_PRED_FORMAT2(IsSubstring, "can grow to 32 MiB", complaint<requests_refused>(h));
+}
+
+TEST(Refusals, AreForgottenOnRequestAndByReset) {
+  heap<growing_bump, here> h(64_KiB);
+  ask_from(h, 1, 1u << 20);
+  h.forget_refusals();
+  h.check();
+  ask_from(h, 1, 1u << 21);
+  EXPECT_EQ(h.refusals().first, 1u << 21);
+  h.reset();
+  EXPECT_EQ(h.refusals().count, 0u);
+}
+
+TEST(Refusals, StayApartBetweenHeaps) {
+  const heap<growing_bump, here> a(64_KiB);
+  const heap<growing_bump, here> b(64_KiB);
+  ask_from(a, 3, 1u << 20);
+  EXPECT_EQ(a.refusals().count, 3u);
+  EXPECT_EQ(b.refusals().count, 0u);
+}
+
+TEST(CheckEmpty, NamesWhatWasNotFreed) {
+  const heap<cfmalloc, here> h(1_MiB);
+  h.check_empty();
+  void* const a = h.malloc(1024);
+  void* const b = h.malloc(1024);
+  try {
+    h.check_empty();
+    FAIL() << "two blocks are live";
+  } catch (const blocks_leaked& e) {
+    EXPECT_PRED_FORMAT2(IsSubstring, "2 of them, 2 KiB", e.what());
+  }
+  h.free(a);
+  h.free(b);
+  h.check_empty();
+}
+
+}  // namespace
+}  // namespace quarry
