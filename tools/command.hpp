@@ -31,6 +31,7 @@ void add_list(CLI::App& app, action& chosen);
 void add_explore(CLI::App& app, action& chosen);
 void add_demo(CLI::App& app, action& chosen);
 void add_costs(CLI::App& app, action& chosen);
+void add_map(CLI::App& app, action& chosen);
 
 /// An option whose text `parse` turns into a value; an input_error names the option.
 template <class Value, class Parse>

@@ -2,6 +2,7 @@
 /// quarry: the library from the command line. One file a subcommand; this one reads what was typed.
 
 #include "bench_child.hpp"
+#include "cluster_command.hpp"
 #include "command.hpp"
 #include "demo.hpp"
 #include "parse.hpp"
@@ -32,7 +33,9 @@ constexpr const char* examples =
     "  quarry explore AtomicMalloc        schedules drawn at random, an oracle beside them\n"
     "  quarry bench --quick               times under the workloads of the literature\n"
     "  quarry costs                       atomics and collectives a call, exact\n"
+    "  quarry map --output heap.svg       what a heap looks like inside after a while\n"
     "  quarry region fragmentation        regions on the host: slabs, packing, snapshots\n"
+    "  quarry cluster scaling             regions across processes, here simulated\n"
     "\n"
     "quarry COMMAND --help says more.\n"
     "Exit code: 0 all is well; 1 a check failed; 2 the command line makes no sense.";
@@ -74,7 +77,9 @@ int run(CLI::App& app, int argc, char** argv) {
   add_list(app, chosen);
   add_explore(app, chosen);
   add_costs(app, chosen);
+  add_map(app, chosen);
   add_region(app, chosen);
+  add_cluster(app, chosen);
   add_bench(app, chosen);
   try {
     app.parse(argc, argv);

@@ -49,6 +49,31 @@ TEST(SlabPool, WastesNothingOnSlotsThatStraddleSlabs) {
   EXPECT_EQ(span, 3 * 4096 - 192);
 }
 
+TEST(SlabPool, GivesOutManySlotsAtATime) {
+  for (const std::size_t size : {64u, 192u, 256u, 3000u, 4096u, 9000u}) {
+    lone_pool<> it(4_MiB);
+    void* single = it.pool.alloc(size);
+    std::set<void*> got{single};
+    std::uint64_t sum = 0;
+    for (const std::uint64_t most : {1u, 5u, 100u, 100'000u}) {
+      const std::uint64_t count = it.pool.alloc_slots(size, most, [&](slab_number n, std::uint64_t mask) {
+        for (; mask != 0; mask &= mask - 1)
+          EXPECT_TRUE(got.insert(it.table.address(n) + std::countr_zero(mask) * 64).second);
+      });
+      EXPECT_LE(count, most);
+      sum += count;
+      EXPECT_EQ(got.size(), sum + 1);
+      EXPECT_EQ(it.check(), "");
+    }
+    EXPECT_GT(sum * size, 0.95 * (4 << 20)) << "of all there is, for objects of " << size;
+    for (void* p : got) {
+      EXPECT_GE(it.pool.usable_size(p), size);
+      EXPECT_EQ(it.pool.free(p), region_status::ok);
+    }
+    EXPECT_EQ(it.check(), "");
+  }
+}
+
 TEST(SlabPool, ServesObjectsAsLargeAsTheWholePool) {
   lone_pool<> it(4_MiB);
   void* p = it.pool.alloc(4 << 20);

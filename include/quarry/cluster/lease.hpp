@@ -49,6 +49,17 @@ class lease_book {
     return nullptr;
   }
 
+  /// So few are left that it is time to ask for more, and nobody has.
+  bool runs_low(rid region, unsigned units) {
+    const magazine& m = magazine_of(region, units);
+    return m.spare < m.low && !m.awaited;
+  }
+  /// More was asked for, and will be added, or not.
+  void await(rid region, unsigned units, bool comes) {
+    magazine_of(region, units).awaited = comes;
+  }
+  bool is_awaited(rid region, unsigned units) { return magazine_of(region, units).awaited; }
+
   /// How many objects to ask for now; 0: the program has not shown that it wants many.
   std::uint64_t wish(rid region, unsigned units) {
     magazine& m = magazine_of(region, units);
@@ -57,6 +68,7 @@ class lease_book {
         std::clamp<std::uint64_t>(most_bytes / (units * unit), 1, most_objects);
     const std::uint64_t now = std::min(m.next, most);
     m.next = std::min(2 * m.next, most);
+    m.low = now / 2;
     return now;
   }
 
@@ -190,6 +202,8 @@ class lease_book {
     unsigned asked = 0;
     std::uint64_t next = first_lease;
     std::uint64_t spare = 0;           // free slots
+    std::uint64_t low = 0;             // fewer are few
+    bool awaited = false;              // more were asked for
     std::vector<slab*> open;           // all slabs with a free slot, and some without
     std::vector<std::uint64_t> slabs;  // every one that ever was here
   };

@@ -49,22 +49,11 @@ inline void scheduler::on_alloc_bulk(message m, unsigned tries) {
 inline void scheduler::on_lease(message m, unsigned tries) {
   auto* region = find(m.a);
   if (region == nullptr) return answer(m, region_status::stale_region);
+  if (m.b == 0 || m.b > default_geometry.slab || m.c == 0) return answer(m, region_status::too_large);
   const slab_map<>& table = regions_->table();
   annex& x = annexes_[region->id().number()];
   message a = answer_to(m, region_status::ok);
-  std::unordered_map<slab_number, std::uint64_t> lent;
-  for (; a.a < m.c; ++a.a) {
-    const region_result<void*> got = regions_->alloc(region->id(), m.b);
-    if (!got) {
-      if (a.a == 0 && got.status == region_status::out_of_memory)
-        return starve({std::move(m), 1, 1, my_window(), tries});
-      if (a.a == 0) a.status = got.status;
-      break;
-    }
-    const slot at = slot_of(*got);
-    lent[at.slab] |= at.bit;
-  }
-  for (const auto& [slab, mask] : lent) {
+  a.a = region->it->pool.alloc_slots(m.b, m.c, [&](slab_number slab, std::uint64_t mask) {
     std::vector<loan>& loans = x.loans[slab];
     const auto mine = std::find_if(loans.begin(), loans.end(),
                                    [&](const loan& l) { return l.holder == m.from; });
@@ -74,7 +63,8 @@ inline void scheduler::on_lease(message m, unsigned tries) {
       mine->mask |= mask;
     a.words.push_back(detail::word(table.address(slab)));
     a.words.push_back(mask);
-  }
+  });
+  if (a.a == 0) return starve({std::move(m), 1, 1, my_window(), tries});
   ++statistics_.served;
   send(std::move(a));
 }

@@ -148,7 +148,7 @@ class room {
     for (const packed_range& r : ranges) ready(r);
     for (std::size_t at = 1; at < words.size(); at += 3) {
       std::byte* to = space_->base() + words[at + 1];
-      populate(to, words[at + 2]);
+      populate({to, words[at + 2]});
       for (std::uint64_t done = 0; done < words[at + 2];) {
         const ssize_t got = ::pread(files_.at(static_cast<node>(words[at])), to + done,
                                     words[at + 2] - done, static_cast<off_t>(words[at + 1] + done));
@@ -177,6 +177,13 @@ class room {
     return fenced;
   }
 
+  /// Memory for whole pages, all at once where the kernel can: a fault for each costs more.
+  static void populate([[maybe_unused]] packed_range range) {
+#if defined(MADV_POPULATE_WRITE)
+    if (range.size >= 8 * system_page) ::madvise(range.address, range.size, MADV_POPULATE_WRITE);
+#endif
+  }
+
   /// Gives the memory of the whole pages of the range back; they read as zeros. By madvise, which
   /// MPI watches: what it has pinned for a network card must not stay behind.
   void discard(packed_range range) {
@@ -202,6 +209,7 @@ class room {
 
   bool use_anonymous() const {
     leave_out_of_dumps(0, space_->size());
+    ::madvise(space_->base(), space_->size(), MADV_HUGEPAGE);
     return ::mprotect(space_->base(), space_->size(), PROT_READ | PROT_WRITE) == 0;
   }
   bool use_file() {
@@ -212,8 +220,10 @@ class room {
     if (fd < 0) return false;
     files_[self_] = fd;
     if (::ftruncate(fd, static_cast<off_t>(space_->size())) == 0 &&
-        try_map(0, space_->size(), {self_, false}))
+        try_map(0, space_->size(), {self_, false})) {
+      ::madvise(space_->base(), space_->size(), MADV_HUGEPAGE);  // few systems allow it here
       return true;
+    }
     files_.clear();
     ::close(fd);
     return false;
@@ -283,12 +293,6 @@ class room {
   /// A crash would be followed by hours in which the kernel looks at every page of the addresses.
   void leave_out_of_dumps(std::uint64_t begin, std::uint64_t end) const {
     ::madvise(space_->base() + begin, end - begin, MADV_DONTDUMP);
-  }
-  /// All pages at once, where the kernel can: a fault for each costs more.
-  static void populate([[maybe_unused]] std::byte* p, [[maybe_unused]] std::size_t size) {
-#if defined(MADV_POPULATE_WRITE)
-    ::madvise(p, size, MADV_POPULATE_WRITE);
-#endif
   }
   void protect(std::uint64_t begin, std::uint64_t end, int rights) const {
     if (::mprotect(space_->base() + begin, end - begin, rights) != 0) refuse("to protect");

@@ -139,9 +139,12 @@ class worker {
   template <class Done>
   void wait_until(double worker_statistics::*account, Done done);
   bool borrow(rid region, unsigned units);
+  bool ask_for_lease(rid region, unsigned units);
+  void lease_came(const message& a);
   template <class Which>
   bool return_leases(Which which, std::uint64_t leave);
   bool make_room();
+  bool return_all_leases();
   void release_objects(rid region);
   void send_frees();
   void wait_for_frees();
@@ -180,6 +183,7 @@ class worker {
   std::deque<message> offers_;   // transfers that others offer, not yet received
   std::deque<message> accepts_;  // and what became of ours
   lease_book leases_;
+  std::unordered_map<std::uint64_t, std::pair<rid, unsigned>> awaited_leases_;  // by ticket
   std::vector<std::uint64_t> frees_;  // addresses, not yet sent
   std::uint64_t frees_sent_ = 0;      // addresses, not yet answered
   region_status first_refused_ = region_status::ok;

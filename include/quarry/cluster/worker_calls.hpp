@@ -87,6 +87,8 @@ inline void worker::handle(message m) {
       } else if (m.ticket == waiting_for_) {
         answer_ = std::move(m);
         waiting_for_ = 0;
+      } else {
+        lease_came(m);
       }
       return;
     case verb::recall_leases:
@@ -144,7 +146,10 @@ inline region_result<void*> worker::alloc(rid region, std::size_t size, std::siz
     const unsigned units = lease_book::units_of(size);
     void* p = leases_.take(region, units);
     if (p == nullptr && borrow(region, units)) p = leases_.take(region, units);
-    if (p != nullptr) return ++statistics_.from_leases, p;
+    if (p != nullptr) {
+      if (leases_.runs_low(region, units)) ask_for_lease(region, units);
+      return ++statistics_.from_leases, p;
+    }
   }
   message m;
   m.what = verb::alloc;
@@ -157,23 +162,46 @@ inline region_result<void*> worker::alloc(rid region, std::size_t size, std::siz
   return reinterpret_cast<void*>(a.a);  // NOLINT
 }
 
-/// False: nothing was lent.
+/// Waits for a lease. False: the program has not shown that it wants one.
 inline bool worker::borrow(rid region, unsigned units) {
+  if (!leases_.is_awaited(region, units) && !ask_for_lease(region, units)) return false;
+  wait_until(&worker_statistics::waited_for_schedulers,
+             [&] { return !leases_.is_awaited(region, units); });
+  return true;
+}
+
+/// Asks, without waiting: while the last slots are used, more are on their way.
+inline bool worker::ask_for_lease(rid region, unsigned units) {
+  if (scheduler_of(region) >= link_->tree().schedulers()) return false;
   const std::uint64_t objects = leases_.wish(region, units);
   if (objects == 0) return false;
+  serve();
   message m;
   m.what = verb::lease;
+  m.to = scheduler_of(region);
+  m.ticket = next_ticket_++;
+  m.a = region;
   m.b = std::uint64_t{units} * default_geometry.slot;
   m.c = objects;
-  const message a = ask_owner(region, std::move(m));
-  if (a.status != region_status::ok) return false;
+  awaited_leases_[m.ticket] = {region, units};
+  leases_.await(region, units, true);
+  post(std::move(m));
+  return true;
+}
+
+inline void worker::lease_came(const message& a) {
+  const auto it = awaited_leases_.find(a.ticket);
+  if (it == awaited_leases_.end()) return;
+  const auto [region, units] = it->second;
+  awaited_leases_.erase(it);
+  leases_.await(region, units, false);
+  if (a.status != region_status::ok) return;
   for (std::size_t i = 0; i + 1 < a.words.size(); i += 2) {
     leases_.add(region, units, a.words[i], a.words[i + 1]);
     // The last slot may reach into the next slab.
     link_->ready({reinterpret_cast<std::byte*>(a.words[i]),  // NOLINT
                   default_geometry.slab + units * default_geometry.slot});
   }
-  return true;
 }
 
 /// Whatever this worker has that others could use goes back. False: there was nothing.
@@ -181,8 +209,13 @@ inline bool worker::make_room() {
   if (!options_.leases) return false;
   bool any = !frees_.empty() || frees_sent_ != 0;
   wait_for_frees();
-  any = return_leases([](rid) { return true; }, 0) || any;
-  return any;
+  return return_all_leases() || any;
+}
+
+/// Those on their way, too.
+inline bool worker::return_all_leases() {
+  wait_until(&worker_statistics::waited_for_schedulers, [&] { return awaited_leases_.empty(); });
+  return return_leases([](rid) { return true; }, 0);
 }
 
 /// Free slots go back to their owners. False: there were none.
@@ -340,7 +373,7 @@ inline void worker::barrier() {
 
 inline leaks worker::finish() {
   wait_for_frees();
-  return_leases([](rid) { return true; }, 0);
+  return_all_leases();
   barrier();
   message m;
   m.what = verb::goodbye;

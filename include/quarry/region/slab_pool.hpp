@@ -106,6 +106,11 @@ class slab_pool {
   /// out.size() objects of n bytes, or none: false.
   bool alloc_bulk(std::size_t n, std::span<void*> out);
 
+  /// Up to `most` objects of n bytes, n at most 8 slabs, in whole slabs as far as possible:
+  /// visit(slab, mask), bit i for an object that starts at unit i. How many; fewer: there are no more.
+  template <class Visit>
+  std::uint64_t alloc_slots(std::size_t n, std::uint64_t most, Visit visit);
+
   /// Adds slabs; removes exactly these free ones (false: not all of them are free).
   void add_run(slab_run run) { runs_.insert(run); }
   bool remove_run(slab_run run) { return runs_.take_at(run); }
