@@ -124,6 +124,21 @@ struct fill_alone {
     *taken = n;
   }
 };
+/// Every lane takes blocks of its own size until it is refused: lanes of a warp leave one by one.
+template <class Ref>
+struct fill_together {
+  Ref heap;
+  std::uint32_t largest;
+  std::uint32_t* taken;
+  QUARRY_DEVICE void operator()() const {
+    const std::uint64_t me = global_thread();
+    const std::size_t size = 16 + me * 2654435761u % largest;
+    std::uint32_t n = 0;
+    while (n < 4096 && heap.malloc(size) != nullptr) ++n;
+    taken[me] = n;
+  }
+};
+
 template <class Ref>
 struct free_list {
   Ref heap;

@@ -174,6 +174,24 @@ TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
   }
 }
 
+TYPED_TEST(Contract, IsSoundWhenLanesFillThePoolAndLeaveOneByOne) {
+  if constexpr (TestFixture::can.owns_pool && !TestFixture::can.overwrites) {
+    constexpr bool on_gpu = !std::is_same_v<here, cpu>;
+    constexpr unsigned blocks = on_gpu ? 512 : 4;
+    for (const std::uint32_t largest : {1u, 256u, 1000u}) {
+      const typename TestFixture::heap_type h(bytes(on_gpu ? 256u << 20 : 512u << 10));
+      simt::array<std::uint32_t, here> taken(blocks * 128);
+      launch<here>({blocks, 128}, fill_together<typename TestFixture::ref>{h.ref(), largest, taken.data()});
+      std::uint64_t sum = 0;
+      for (const std::uint32_t n : taken.to_host()) sum += n;
+      EXPECT_GT(sum, 0u);
+      EXPECT_EQ(h.check_invariants(), "");
+      const heap_statistics s = h.statistics();
+      EXPECT_EQ(s.live_blocks.value_or(sum), sum) << "sizes to " << 16 + largest;
+    }
+  }
+}
+
 TYPED_TEST(Contract, ServesThePoolAgainAfterAllIsFreed) {
   if constexpr (TestFixture::can.frees_one) {
     const typename TestFixture::heap_type h(pool_size);

@@ -25,8 +25,8 @@ class lease_book {
   static constexpr std::size_t largest = 4096;            // bytes of an object that is leased
   static constexpr unsigned patience = 2;                 // objects before the first lease
   static constexpr std::uint64_t first_lease = 32;        // objects
-  static constexpr std::uint64_t most_objects = 1024;     // of a lease
-  static constexpr std::size_t most_bytes = std::size_t{1} << 18;
+  static constexpr std::uint64_t most_objects = 4096;     // of a lease
+  static constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
   static unsigned units_of(std::size_t size) {
     return static_cast<unsigned>((size + unit - 1) / unit);
@@ -182,7 +182,7 @@ class lease_book {
     std::uint64_t bit = 0;
     return find(p, s, bit) && s->home->spare > surplus;
   }
-  static constexpr std::uint64_t surplus = 4 * most_objects;
+  static constexpr std::uint64_t surplus = 2 * most_objects;
 
  private:
   static constexpr std::size_t unit = default_geometry.slot;

@@ -24,6 +24,10 @@ inline std::uint64_t sum_of(std::span<const std::uint64_t> words) {
   return h;
 }
 
+inline auto named(std::span<const rid> regions) {
+  return [regions](rid r) { return std::find(regions.begin(), regions.end(), r) != regions.end(); };
+}
+
 }  // namespace detail
 
 inline region_result<std::vector<std::uint64_t>> worker::ask_ranges(rid region) {
@@ -142,6 +146,7 @@ inline region_status worker::give(unsigned peer, std::span<const rid> regions,
                                   std::span<void* const> objects, bool gives_away) {
   if (!is_peer(peer)) return region_status::no_such_worker;
   wait_for_frees();
+  return_leases(detail::named(regions), 0);  // or free slots would be packed as well
   const node to = link_->tree().worker(peer);
   const auto gathered = gather(regions, objects);
   offer(to, regions, objects, gathered.status, gathered.value, gives_away);
@@ -184,6 +189,7 @@ inline region_status worker::exchange(unsigned peer, std::span<const rid> give,
                                       std::span<rid> take) {
   if (!is_peer(peer)) return region_status::no_such_worker;
   wait_for_frees();
+  return_leases(detail::named(give), 0);
   const node other = link_->tree().worker(peer);
   const auto gathered = gather(give, {});
   offer(other, give, {}, gathered.status, gathered.value, false);
