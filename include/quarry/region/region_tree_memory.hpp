@@ -23,7 +23,10 @@ basic_region_tree<Geometry>::basic_region_tree(const tree_options& options)
       free_source_(kernel_),
       nodes_(free_source_),
       free_(table_, nobody, nodes_) {
-  if (!options_.addresses_only) add_pages({0, table_.count()});
+  if (!options_.addresses_only) {  // nothing is known of them, and nothing is written
+    free_.insert({0, table_.count()});
+    slabs_ = table_.count();
+  }
   node_type* root = new_node();
   if (root == nullptr) throw out_of_memory("the range for metadata is too small for the root");
   root->it.emplace(*root, table_);
