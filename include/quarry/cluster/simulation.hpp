@@ -9,7 +9,8 @@
 /// `latency`, and a random part of `jitter` more, for each hop; so messages of different pairs
 /// overtake each other while those of one pair do not. A scheduler serves one message at a time,
 /// each for `service`: what arrives meanwhile queues. A seed decides everything; equal seeds give
-/// equal runs, unless computation is measured.
+/// equal runs, unless computation is measured. A run that fails gives its workers up where they are:
+/// what they hold on their stacks is not destroyed.
 ///
 /// Memory: `isolated` gives every worker memory of its own behind worker::local, so that what was not
 /// sent is not there: for tests. Else all workers share real memory at the cluster's addresses and
@@ -62,7 +63,7 @@ class simulation {
   explicit simulation(const simulation_options& options);
   simulation(const simulation&) = delete;
   simulation& operator=(const simulation&) = delete;
-  ~simulation() { ::munmap(stacks_, stack_stride() * options_.workers); }
+  ~simulation() { release_stacks(); }
 
   /// Once. Throws what a worker threw; throws when nobody can go on, with the names of who waits.
   simulation_result run(const std::function<void(cluster::worker&)>& worker_main);
@@ -119,6 +120,7 @@ class simulation {
   void post(node from, double time, message m);
   double arrival(node from, node to, double time, double size);
   [[noreturn]] void report_standstill() const;
+  void release_stacks();
 
   simulation_options options_;
   shape shape_;

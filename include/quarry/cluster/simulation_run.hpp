@@ -4,6 +4,10 @@
 
 #include <quarry/cluster/simulation.hpp>
 
+#if QUARRY_ASAN
+#include <sanitizer/lsan_interface.h>
+#endif
+
 namespace quarry::cluster {
 
 inline simulation::simulation(const simulation_options& options)
@@ -157,6 +161,20 @@ inline void simulation::report_standstill() const {
   throw error("no message is on its way, and " + std::to_string(count) +
               (count == 1 ? " worker waits: " : " workers wait: ") + names +
               (count > 8 ? ", ..." : ""));
+}
+
+inline void simulation::release_stacks() {
+  const std::size_t size = stack_stride() * options_.workers;
+#if QUARRY_ASAN
+  // What workers that were given up hold is no leak: their stacks stay, for the leak check to see.
+  for (const worker_state& w : workers_)
+    if (w.begun && !w.ended) {
+      __lsan_register_root_region(stacks_, size);
+      return;
+    }
+  __asan_unpoison_memory_region(stacks_, size);
+#endif
+  ::munmap(stacks_, size);
 }
 
 inline std::string simulation::check_invariants() const {
