@@ -178,7 +178,7 @@ class simulation::sim_link final : public link {
   void idle() override {
     pass_time();
     me().waiting = true;
-    simt::exec::fiber::jump(me().thread, sim_->main_);
+    simt::exec::fiber::jump(me().thread, sim_->main_, true);
   }
   std::unique_ptr<transfer> send_bytes(node to, std::span<const packed_range> from) override;
   std::unique_ptr<transfer> receive_bytes(node from, std::span<const packed_range> to) override {

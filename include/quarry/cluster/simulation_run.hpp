@@ -47,7 +47,7 @@ inline void simulation::enter(simt::exec::fiber::transfer from) {
   const unsigned number = s.running_;
   s.worker_life(number);
   s.workers_[number].ended = true;
-  for (;;) simt::exec::fiber::jump(s.workers_[number].thread, s.main_);
+  for (;;) simt::exec::fiber::jump(s.workers_[number].thread, s.main_, true);
 }
 
 inline void simulation::worker_life(unsigned number) {
@@ -71,7 +71,7 @@ inline void simulation::resume(unsigned number) {
   w.waiting = false;
   running_ = number;
   if (options_.measure) w.seen = std::chrono::steady_clock::now();
-  simt::exec::fiber::jump(main_, w.thread);
+  simt::exec::fiber::jump(main_, w.thread, true);
   if (w.fault) std::rethrow_exception(w.fault);
 }
 

@@ -120,11 +120,12 @@ class fiber {
     made_ = false;
   }
 
-  /// Stop here, go on there.
-  QUARRY_UNSEEN static void jump(fiber& from, fiber& to) {
+  /// Stop here, go on there. For the race detector a switch orders nothing, so that lanes stay
+  /// concurrent, unless it is `ordered`: then fibers are the parts of one thread.
+  QUARRY_UNSEEN static void jump(fiber& from, fiber& to, [[maybe_unused]] bool ordered = false) {
 #if QUARRY_TSAN
-    constexpr unsigned no_sync = 1;  // a switch orders nothing: lanes stay concurrent
-    __tsan_switch_to_fiber(to.tsan_, no_sync);
+    constexpr unsigned no_sync = 1;
+    __tsan_switch_to_fiber(to.tsan_, ordered ? 0 : no_sync);
 #endif
 #if QUARRY_ASAN
     __sanitizer_start_switch_fiber(&from.asan_frames_, to.bottom_, to.size_);
