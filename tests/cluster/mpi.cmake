@@ -78,7 +78,7 @@ if(Python3_Interpreter_FOUND AND most_ranks GREATER_EQUAL 5)
   add_test(NAME cluster_mpi.ends COMMAND Python3::Interpreter
     "${CMAKE_CURRENT_SOURCE_DIR}/mpi_end_test.py" $<TARGET_FILE:cluster_mpi_end> ${launch})
   set_tests_properties(cluster_mpi.ends PROPERTIES
-    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 240 ENVIRONMENT "${launch_environment}")
+    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 600 ENVIRONMENT "${launch_environment}")
 endif()
 
 # The C face, in C.
