@@ -152,9 +152,9 @@ std::string svg(const std::vector<figure>& figures) {
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"black\"/>\n",
         left_edge, margin, width, height);
     out += fmt::format(
-        "<text x=\"{}\" y=\"{}\">{}: slabs over steps; full blue, partial red, bytes asked for "
-        "/ 4096 grey; top = {:.0f}</text>\n",
-        left_edge, margin - 8, f.name, most);
+        "<text x=\"{0}\" y=\"{1}\">{2}: slabs over steps, at most {3:.0f}</text>\n"
+        "<text x=\"{0}\" y=\"{4}\">full blue, partial red, bytes asked for / 4096 grey</text>\n",
+        left_edge, margin - 8, f.name, most, margin + height + 16);
     left_edge += width + 2 * margin;
   }
   return out + "</svg>\n";
