@@ -200,6 +200,8 @@ class scheduler {
   void on_free_region(message m);
   void one_freed(std::uint64_t ticket);
   void on_disown(const message& m);
+  /// Asks the owners of a region's remote children. How many.
+  unsigned ask_remote_children(region_id parent, verb what, std::uint64_t ticket);
   void on_pack(message m);
   void one_packed(std::uint64_t ticket, const message& a);
   void on_describe(const message& m);
@@ -247,9 +249,12 @@ class scheduler {
   void on_return_pages(const message& m);
   void on_recall_pages(message m);
   void one_recalled(std::uint64_t ticket);
+  /// How many were asked.
+  unsigned recall_from_children(std::uint64_t ticket);
+  void end_page_wait(std::uint64_t ticket, bool was_all);
   void trim_regions();
   void return_surplus();
-  void return_all();
+  void return_pages(std::uint64_t leave);
   page_run window_of(std::uint64_t window) const;
   std::uint64_t my_window() const { return self_ % windows_; }
   slab_run slabs_of(page_run run) const;

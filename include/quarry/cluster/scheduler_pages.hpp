@@ -93,31 +93,37 @@ inline void scheduler::ask_for(hungry h) {
     send(std::move(up));
   } else {
     if (shape_.levels() == 1) return refuse(h);
-    for (const node c : children_) {
-      message down;
-      down.what = verb::recall_pages;
-      down.to = c;
-      down.ticket = ticket;
-      ++wait.answers;
-      send(std::move(down));
-    }
+    wait.answers = recall_from_children(ticket);
   }
   wait.queue.push_back(std::move(h));
   page_waits_[ticket] = std::move(wait);
 }
 
+inline unsigned scheduler::recall_from_children(std::uint64_t ticket) {
+  for (const node c : children_) {
+    message down;
+    down.what = verb::recall_pages;
+    down.to = c;
+    down.ticket = ticket;
+    send(std::move(down));
+  }
+  return static_cast<unsigned>(children_.size());
+}
+
 inline void scheduler::on_give_pages(const message& m) {
   for (std::size_t i = 0; i + 1 < m.words.size(); i += 2) book_.add({m.words[i], m.words[i + 1]});
-  const auto it = page_waits_.find(m.ticket);
-  if (it == page_waits_.end()) return;
-  page_wait wait = std::move(it->second);
-  page_waits_.erase(it);
-  // Who asked is served, or refused; those who had joined ask for themselves if that did not help.
+  if (page_waits_.contains(m.ticket)) end_page_wait(m.ticket, m.words.empty());
+}
+
+/// Who asked is served, or refused when there is no more to come; those who had joined ask for
+/// themselves if that did not help.
+inline void scheduler::end_page_wait(std::uint64_t ticket, bool was_all) {
+  page_wait wait = std::move(page_waits_.extract(ticket).mapped());
   for (std::size_t i = 0; i < wait.queue.size(); ++i) {
     hungry& h = wait.queue[i];
     ++h.tries;
     if (feed(h)) continue;
-    if (i == 0 && m.words.empty())
+    if (i == 0 && was_all)
       refuse(h);
     else
       starve(std::move(h));
@@ -142,25 +148,16 @@ inline void scheduler::return_surplus() {
       if (!run) break;
       book_.give_back(pages_of(run), self_);
     }
-  if (self_ == 0 || book_.free_pages() <= 2 * wish()) return;
-  message up;
-  up.what = verb::return_pages;
-  up.to = shape_.parent(self_);
-  while (book_.free_pages() > wish()) {
-    const page_run run = book_.remove(book_.free_pages() - wish());
-    up.words.push_back(run.first);
-    up.words.push_back(run.count);
-    statistics_.pages_returned += run.count;
-  }
-  send(std::move(up));
+  if (self_ != 0 && book_.free_pages() > 2 * wish()) return_pages(wish());
 }
 
-inline void scheduler::return_all() {
-  trim_regions();
+/// All free pages of the book but so many go to the parent.
+inline void scheduler::return_pages(std::uint64_t leave) {
   message up;
   up.what = verb::return_pages;
   up.to = shape_.parent(self_);
-  while (const page_run run = book_.remove(~std::uint64_t{0})) {
+  while (book_.free_pages() > leave) {
+    const page_run run = book_.remove(book_.free_pages() - leave);
     up.words.push_back(run.first);
     up.words.push_back(run.count);
     statistics_.pages_returned += run.count;
@@ -177,15 +174,7 @@ inline void scheduler::on_return_pages(const message& m) {
 inline void scheduler::on_recall_pages(message m) {
   const std::uint64_t ticket = next_ticket_++;
   recall_wait wait{std::move(m), 1};
-  if (level_ + 1 < shape_.levels())
-    for (const node c : children_) {
-      message down;
-      down.what = verb::recall_pages;
-      down.to = c;
-      down.ticket = ticket;
-      ++wait.answers;
-      send(std::move(down));
-    }
+  if (level_ + 1 < shape_.levels()) wait.answers += recall_from_children(ticket);
   recalls_[ticket] = std::move(wait);
   one_recalled(ticket);
 }
@@ -195,23 +184,14 @@ inline void scheduler::one_recalled(std::uint64_t ticket) {
     if (--it->second.answers != 0) return;
     const message request = std::move(it->second.request);
     recalls_.erase(it);
-    return_all();
+    trim_regions();
+    return_pages(0);
     return answer(request, region_status::ok);
   }
   const auto it = page_waits_.find(ticket);  // at the top
   if (--it->second.answers != 0) return;
-  page_wait wait = std::move(it->second);
-  page_waits_.erase(it);
   trim_regions();
-  for (std::size_t i = 0; i < wait.queue.size(); ++i) {
-    hungry& h = wait.queue[i];
-    ++h.tries;
-    if (feed(h)) continue;
-    if (i == 0)
-      refuse(h);
-    else
-      starve(std::move(h));
-  }
+  end_page_wait(ticket, true);
 }
 
 // ---- all together -------------------------------------------------------------------------------

@@ -93,6 +93,21 @@ inline void scheduler::created(create_wait wait, const message& a) {
 
 // ---- ending -------------------------------------------------------------------------------------
 
+inline unsigned scheduler::ask_remote_children(region_id parent, verb what, std::uint64_t ticket) {
+  const annex* x = annex_of(parent);
+  if (x == nullptr) return 0;
+  for (const rid child : x->remote_children) {
+    message down;
+    down.what = what;
+    down.to = scheduler_of(child);
+    down.ticket = ticket;
+    down.a = child;
+    down.b = 1;  // for free_region: the owner of the parent asks
+    send(std::move(down));
+  }
+  return static_cast<unsigned>(x->remote_children.size());
+}
+
 inline void scheduler::on_free_region(message m) {
   if (m.a == root) return answer(m, region_status::is_root);
   auto* top = find(m.a);
@@ -103,24 +118,15 @@ inline void scheduler::on_free_region(message m) {
   std::unordered_map<node, std::vector<std::uint64_t>> recalls;
   regions_->for_each_below(*top, [&](region_node<default_geometry>& n) {
     wait.dying.push_back(n.id());
-    if (const annex* x = annex_of(n.id())) {
-      for (const rid child : x->remote_children) {
-        message down;
-        down.what = verb::free_region;
-        down.to = scheduler_of(child);
-        down.ticket = ticket;
-        down.a = child;
-        down.b = 1;
-        ++wait.answers;
-        send(std::move(down));
+    wait.answers += ask_remote_children(n.id(), verb::free_region, ticket);
+    const annex* x = annex_of(n.id());
+    if (x == nullptr) return;
+    for (const auto& [slab, loans] : x->loans)
+      for (const loan& l : loans) {
+        auto& of_holder = recalls[l.holder];
+        if (of_holder.empty() || of_holder.back() != name_of(n.id()))
+          of_holder.push_back(name_of(n.id()));
       }
-      for (const auto& [slab, loans] : x->loans)
-        for (const loan& l : loans) {
-          auto& of_holder = recalls[l.holder];
-          if (of_holder.empty() || of_holder.back() != name_of(n.id()))
-            of_holder.push_back(name_of(n.id()));
-        }
-    }
   });
   for (const region_id id : wait.dying) dying_.insert(id.value());
   for (auto& [holder, regions] : recalls) {
@@ -189,17 +195,7 @@ inline void scheduler::on_pack(message m) {
       wait.reply.words.push_back(r.size);
     }
     wait.reply.words.insert(wait.reply.words.end(), {name_of(n.id()), 0});
-    const annex* x = annex_of(n.id());
-    if (x == nullptr) return;
-    for (const rid child : x->remote_children) {
-      message down;
-      down.what = verb::pack;
-      down.to = scheduler_of(child);
-      down.ticket = ticket;
-      down.a = child;
-      ++wait.answers;
-      send(std::move(down));
-    }
+    wait.answers += ask_remote_children(n.id(), verb::pack, ticket);
   });
   wait.request = std::move(m);
   ++wait.answers;

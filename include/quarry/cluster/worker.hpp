@@ -134,6 +134,7 @@ class worker {
   void post(message m);
   message ask(message request);
   message ask_owner(rid region, message request);
+  message ask_to_pack(rid region);
   void handle(message m);
   void report();
   template <class Done>
@@ -161,7 +162,6 @@ class worker {
   /// (address, size) of everything named.
   region_result<std::vector<std::uint64_t>> gather(std::span<const rid> regions,
                                                    std::span<void* const> objects);
-  region_result<std::vector<std::uint64_t>> ask_ranges(rid region);
   void offer(node peer, std::span<const rid> regions, std::span<void* const> objects,
              region_status status, std::span<const std::uint64_t> ranges, bool gives_away);
   static bool pull(std::deque<message>& queue, node peer, message& m);

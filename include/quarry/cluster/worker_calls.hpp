@@ -124,11 +124,15 @@ inline region_status worker::free_region(rid id) {
   return ask_owner(id, std::move(m)).status;
 }
 
-inline region_result<packed_region> worker::pack(rid region) {
+inline message worker::ask_to_pack(rid region) {
   ++statistics_.calls;
   message m;
   m.what = verb::pack;
-  const message a = ask_owner(region, std::move(m));
+  return ask_owner(region, std::move(m));
+}
+
+inline region_result<packed_region> worker::pack(rid region) {
+  const message a = ask_to_pack(region);
   if (a.status != region_status::ok) return a.status;
   packed_region packed = detail::joined(a.words);
   packed.live_bytes = a.a;

@@ -30,25 +30,16 @@ inline auto named(std::span<const rid> regions) {
 
 }  // namespace detail
 
-inline region_result<std::vector<std::uint64_t>> worker::ask_ranges(rid region) {
-  ++statistics_.calls;
-  message m;
-  m.what = verb::pack;
-  message a = ask_owner(region, std::move(m));
-  if (a.status != region_status::ok) return a.status;
-  return std::move(a.words);
-}
-
 inline region_result<std::vector<std::uint64_t>> worker::gather(std::span<const rid> regions,
                                                                 std::span<void* const> objects) {
   std::vector<std::uint64_t> all;
   for (const rid region : regions) {
-    const region_result<std::vector<std::uint64_t>> one = ask_ranges(region);
-    if (!one) return one.status;
-    all.insert(all.end(), one.value.begin(), one.value.end());
+    const message one = ask_to_pack(region);
+    if (one.status != region_status::ok) return one.status;
+    all.insert(all.end(), one.words.begin(), one.words.end());
     // What is sent is likely to be freed elsewhere.
-    for (std::size_t i = 0; i + 1 < one.value.size(); i += 2)
-      if (one.value[i + 1] == 0) release_objects(one.value[i]);
+    for (std::size_t i = 0; i + 1 < one.words.size(); i += 2)
+      if (one.words[i + 1] == 0) release_objects(one.words[i]);
   }
   for (const void* object : objects) {
     const region_result<std::size_t> size = usable_size(object);
