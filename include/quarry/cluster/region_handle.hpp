@@ -24,6 +24,7 @@
 
 #include <quarry/cluster/worker.hpp>
 #include <quarry/region/region_handle.hpp>
+#include <quarry/region/region_memory.hpp>
 
 #include <memory_resource>
 #include <new>
@@ -33,28 +34,10 @@
 
 namespace quarry::cluster {
 
-template <class T>
-class region_allocator;
-
 class region {
  public:
-  /// The standard's containers in a region. Equal when it is the same region: then they may swap.
-  class memory_resource final : public std::pmr::memory_resource {
-   public:
-    explicit memory_resource(region& in) : region_(&in) {}
-
-   private:
-    void* do_allocate(std::size_t n, std::size_t alignment) override {
-      return region_->alloc(n == 0 ? 1 : n, alignment);
-    }
-    void do_deallocate(void* p, std::size_t, std::size_t) override { region_->free(p); }
-    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-      const auto* same = dynamic_cast<const memory_resource*>(&other);
-      return same != nullptr && same->region_->id_ == region_->id_ &&
-             same->region_->worker_ == region_->worker_;
-    }
-    region* region_;
-  };
+  /// The standard's containers in a region.
+  using memory_resource = region_resource<region>;
 
   /// level_hint: how deep it lies, 0 right below the root; -1: unknown.
   explicit region(worker& w, rid parent = root, int level_hint = -1)
@@ -115,7 +98,7 @@ class region {
   }
 
   template <class T>
-  using allocator = region_allocator<T>;
+  using allocator = region_allocator<T, region>;
   /// Lives as long as this handle, at one address only as long as it is not moved.
   memory_resource& resource() { return resource_; }
 
@@ -146,6 +129,7 @@ class region {
     check("pack", p.status);
     return p.value;
   }
+  bool is_same(const region& other) const { return id_ == other.id_ && worker_ == other.worker_; }
   /// Leaves the region alive; its id keeps it.
   rid release() {
     worker_ = nullptr;
@@ -171,32 +155,6 @@ class region {
   worker* worker_;
   rid id_;
   memory_resource resource_{*this};
-};
-
-/// A standard allocator over a region. The handle must stay where it is.
-template <class T>
-class region_allocator {
- public:
-  using value_type = T;
-
-  region_allocator(region& in) : region_(&in) {}
-  template <class U>
-  region_allocator(const region_allocator<U>& other) : region_(other.where()) {}
-
-  T* allocate(std::size_t n) {
-    if (n > ~std::size_t{0} / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(region_->alloc(n == 0 ? 1 : n * sizeof(T), alignof(T)));
-  }
-  void deallocate(T* p, std::size_t) { region_->free(p); }
-  region* where() const { return region_; }
-
-  template <class U>
-  friend bool operator==(const region_allocator& a, const region_allocator<U>& b) {
-    return a.where() == b.where();
-  }
-
- private:
-  region* region_;
 };
 
 }  // namespace quarry::cluster

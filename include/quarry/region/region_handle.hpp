@@ -19,6 +19,7 @@
 ///
 /// Errors: alloc throws out_of_memory; anything else that can not be done throws region_error.
 
+#include <quarry/region/region_memory.hpp>
 #include <quarry/region/region_tree.hpp>
 
 #include <memory_resource>
@@ -38,28 +39,10 @@ class region_error : public error {
   region_status status_;
 };
 
-template <class T>
-class region_allocator;
-
 class region {
  public:
-  /// The standard's containers in a region. Equal when it is the same region: then they may swap.
-  class memory_resource final : public std::pmr::memory_resource {
-   public:
-    explicit memory_resource(region& in) : region_(&in) {}
-
-   private:
-    void* do_allocate(std::size_t n, std::size_t alignment) override {
-      return region_->alloc(n == 0 ? 1 : n, alignment);
-    }
-    void do_deallocate(void* p, std::size_t, std::size_t) override { region_->free(p); }
-    bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
-      const auto* same = dynamic_cast<const memory_resource*>(&other);
-      return same != nullptr && same->region_->id_ == region_->id_ &&
-             same->region_->tree_ == region_->tree_;
-    }
-    region* region_;
-  };
+  /// The standard's containers in a region.
+  using memory_resource = region_resource<region>;
 
   explicit region(region_tree& tree, region_id parent = root_region,
                   sharing threads = sharing::one_thread)
@@ -133,7 +116,7 @@ class region {
   }
 
   template <class T>
-  using allocator = region_allocator<T>;
+  using allocator = region_allocator<T, region>;
   /// Lives as long as this handle, at one address only as long as it is not moved.
   memory_resource& resource() { return resource_; }
 
@@ -144,6 +127,7 @@ class region {
     if (!s) throw region_error("statistics", s.status);
     return s.value;
   }
+  bool is_same(const region& other) const { return id_ == other.id_ && tree_ == other.tree_; }
   /// Leaves the region alive; its id keeps it.
   region_id release() {
     tree_ = nullptr;
@@ -192,32 +176,6 @@ class region {
   region_id id_;
   region_tree::node_type* node_;
   memory_resource resource_{*this};
-};
-
-/// A standard allocator over a region. The handle must stay where it is.
-template <class T>
-class region_allocator {
- public:
-  using value_type = T;
-
-  region_allocator(region& in) : region_(&in) {}
-  template <class U>
-  region_allocator(const region_allocator<U>& other) : region_(other.where()) {}
-
-  T* allocate(std::size_t n) {
-    if (n > ~std::size_t{0} / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(region_->alloc(n == 0 ? 1 : n * sizeof(T), alignof(T)));
-  }
-  void deallocate(T* p, std::size_t) { region_->free(p); }
-  region* where() const { return region_; }
-
-  template <class U>
-  friend bool operator==(const region_allocator& a, const region_allocator<U>& b) {
-    return a.where() == b.where();
-  }
-
- private:
-  region* region_;
 };
 
 }  // namespace quarry
