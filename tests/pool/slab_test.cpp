@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is particular to slab: tickets, recycling, release, runs; under explored schedules, with rings and reserves
-/// so small that a few operations go round them.
+/// What is particular to slab: tickets, recycling, release, runs; under explored schedules, in pools so small that a
+/// few operations fill them.
 
 #include "check/effort.hpp"
 
@@ -16,17 +16,10 @@
 namespace quarry {
 namespace {
 
-using two_shards = basic_slab<slab_tuning{.pool_per_shard = 2048,
-                                          .most_shards = 2,
-                                          .tickets_per_ring = 32,
-                                          .reserve = 3,
-                                          .reserve_one_in = 3}>;
-using tight = basic_slab<slab_tuning{.most_segment_log2 = 8,
-                                     .pool_per_shard = 2048,
-                                     .most_shards = 1,
-                                     .tickets_per_ring = 16,
-                                     .reserve = 4,
-                                     .reserve_one_in = 2}>;
+using several_entries =
+    basic_slab<slab_tuning{.entries = 2, .small_own_entries = 4, .segments_per_entry = 4}>;
+using long_runs =
+    basic_slab<slab_tuning{.segments_per_entry = 8, .longest_run = 4, .run_one_in = 4}>;
 
 /// In lockstep too: no lane may wait for one of its own warp that it does not let run.
 template <class Slab>
@@ -41,8 +34,8 @@ void explore(std::uint64_t pool) {
                              .refill_one_in = 4});
 }
 TEST(ExploreSlab, AsItIs) { explore<slab>(4096); }
-TEST(ExploreSlab, WithTwoShards) { explore<two_shards>(6000); }
-TEST(ExploreSlab, WithTightRingsAndAReserve) { explore<tight>(4096); }
+TEST(ExploreSlab, WithSeveralEntries) { explore<several_entries>(6000); }
+TEST(ExploreSlab, WithRunsOfSegments) { explore<long_runs>(4096); }
 
 std::vector<void*> fill(const heap<slab, cpu>& h, std::size_t size) {
   std::vector<void*> blocks;
@@ -99,9 +92,10 @@ TEST(Slab, TellsWhatABlockHolds) {
 }
 
 TEST(Slab, KeepsItsMetadataSmall) {
-  for (const std::uint64_t pool : {std::uint64_t{64} << 20, std::uint64_t{1} << 30, std::uint64_t{16} << 30,
-                                   std::uint64_t{100} << 30})
-    EXPECT_LE(static_cast<double>(metadata_bytes<slab>(pool)), 0.02 * static_cast<double>(pool)) << pool;
+  for (const std::uint64_t pool : {std::uint64_t{64} << 20, std::uint64_t{1} << 30,
+                                   std::uint64_t{16} << 30, std::uint64_t{100} << 30})
+    EXPECT_LE(static_cast<double>(metadata_bytes<slab>(pool)), 0.02 * static_cast<double>(pool))
+        << pool;
 }
 
 TEST(Slab, ServesManyLanesAtOnceOnTheExecutor) {
@@ -115,7 +109,8 @@ TEST(Slab, ServesManyLanesAtOnceOnTheExecutor) {
         auto* const p = static_cast<std::uint32_t*>(heap.malloc(4 + draw.below(2000)));
         const auto mine = static_cast<std::uint32_t>(simt::global_thread());
         if (p != nullptr) *p = mine;
-        if (p == nullptr || *p != mine) simt::atomic_ref<std::uint32_t>(*failed).add(1, simt::relaxed);
+        if (p == nullptr || *p != mine)
+          simt::atomic_ref<std::uint32_t>(*failed).add(1, simt::relaxed);
         heap.free(p);
       }
     }

@@ -14,36 +14,44 @@ import sys
 
 # name: (what the explorer says, schedules it may take, [(header, words, other words)])
 MUTANTS = {
-    # The one count that says "wholly free" decides: not the other two, of which additions may be under way, nor
-    # whether another lane holds the segment.
-    "releases_before_all_have_counted": (
-        "", 20_000,
+    # A segment that became free still shows its old slots as free.
+    "ends_with_its_bits_set": (
+        "", 200,
         [("slab_segments.hpp",
-          "return s == slab_state::empty(c, words) ||",
-          "return (slab_state::kind(s) == c + 1 &&\n"
-          "          slab_state::count(s, slab_state::wholly_free) == static_cast<std::int32_t>(words)) ||"),
-         ("slab_segments.hpp",
-          "if (s == slab_state::empty(c, d.words)) {",
-          "if (slab_state::count(s, slab_state::wholly_free) == static_cast<std::int32_t>(d.words)) {")]),
-    # Two lanes see the word as it was before either: both count the same change.
-    "counts_apart_from_the_bit": (
+          "for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);",
+          "for (std::uint32_t w = 0; w * 32 < capacity; ++w) (void)bits(segment, w).load(simt::relaxed);")]),
+    # Rights are handed out, but the count does not say so: two entries, or an entry and the segment's end, share slots.
+    "recycles_without_counting": (
         "", 2_000,
-        [("slab.hpp",
-          "const std::uint32_t was = segments_.word(segment, slot / 32).fetch_or(slots, simt::after_fence);",
-          "const std::uint32_t was = segments_.word(segment, slot / 32).load(simt::relaxed);\n"
-          "    segments_.word(segment, slot / 32).bit_or(slots, simt::after_fence);")]),
+        [("slab_segments.hpp",
+          "while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word, simt::acquire));",
+          "while (!state_word(segment).compare_exchange(s.word, s.word, simt::acquire));")]),
     # Who waits for an entry is not told that there is no memory for it.
     "keeps_quiet_about_a_failure": (
         "step limit", 200,
         [("slab_impl.hpp",
-          "  rings_.publish(classes_[c], shard, k, word);\n",
-          "  if (!word.is_failed()) rings_.publish(classes_[c], shard, k, word);\n")]),
-    # A segment that was released still shows its old slots as free.
-    "releases_with_its_bits_set": (
-        "", 200,
-        [("slab_segments.hpp",
-          "for (std::uint32_t w = 0; w < d.words; ++w) word(segment, w).store(0, simt::relaxed);",
-          "(void)words;")]),
+          "  entries_.at(entry).store(word.value, simt::release);\n",
+          "  if (found) entries_.at(entry).store(word.value, simt::release);\n")]),
+    # The group that drew the last good ticket renews the entry too: what the other one found is lost.
+    "renews_twice": (
+        "", 2_000,
+        [("slab_impl.hpp",
+          "0 - beyond < simt::popc(group))",
+          "0 - beyond <= simt::popc(group))")]),
+    # The count is lowered before the bit is set: a segment may end, and be used again, with a bit on its way.
+    "counts_before_the_bit": (
+        "", 20_000,
+        [("slab.hpp",
+          "    const simt::lane_mask given = set_bits(company, segment, slot);\n",
+          "    const simt::lane_mask given = company;\n"),
+         ("slab.hpp",
+          "    const slab_state was = segments_.lower(segment, simt::popc(group));\n",
+          "    const slab_state was = segments_.lower(segment, simt::popc(group));\n"
+          "    for (simt::lane_mask left = group; left != 0; left &= left - 1)\n"
+          "      segments_.bits(segment, slot / 32).bit_or(1u << slot % 32, simt::release);\n"),
+         ("slab.hpp",
+          "const simt::lane_mask group = simt::match_any(company, segment) & given;",
+          "const simt::lane_mask group = simt::lane_mask{1} << simt::lane_id() & given;")]),
 }
 
 

@@ -50,8 +50,9 @@ class index_set {
   /// All indices in the set: the share of one lane. Nobody else may use it yet. (Zeroed memory: none is.)
   QUARRY_DEVICE void fill(std::uint64_t lane, std::uint64_t lanes) const;
 
-  QUARRY_DEVICE void put(std::uint32_t i) const {
-    if (word(i / 64).fetch_or(bit(i), simt::release) == 0) set_hint(i / 64);
+  /// `order`: relaxed for sets whose members are looked at again by who takes them.
+  QUARRY_DEVICE void put(std::uint32_t i, std::memory_order order = simt::release) const {
+    if (word(i / 64).fetch_or(bit(i), order) == 0) set_hint(i / 64);
   }
   /// The first n indices from `first` on.
   QUARRY_DEVICE void put_run(std::uint32_t first, std::uint32_t n) const;
@@ -76,6 +77,13 @@ class index_set {
   /// The run from `first` on, or nothing.
   QUARRY_DEVICE bool take_all(std::uint32_t first, std::uint32_t n) const;
 
+  /// A word with something in it, one of the `reach` lowest, as far as the hints know; none: they know of none.
+  QUARRY_DEVICE std::uint32_t find(std::uint32_t salt, std::uint32_t reach) const;
+  /// Up to n indices side by side among the 64 of word w, but at least so many: the first of them, and in n how many;
+  /// or none. `salt` tells takers apart.
+  QUARRY_DEVICE std::uint32_t take_some_in(std::uint32_t w, std::uint32_t& n, std::uint32_t least,
+                                           std::uint32_t salt) const;
+
   /// Takes this index if it is there.
   QUARRY_DEVICE void take_this(std::uint32_t i) const {
     if ((word(i / 64).load(simt::relaxed) & bit(i)) != 0) (void)take_bits(i / 64, bit(i));
@@ -93,7 +101,8 @@ class index_set {
     for (std::uint32_t w = 0; w < words(); ++w)
       if (words_[w] != 0 && (words_[words() + w / 64] & bit(w)) == 0) return false;
     for (std::uint32_t s = 0; s < hint_words(); ++s)
-      if (words_[words() + s] != 0 && (words_[words() + hint_words() + s / 64] & bit(s)) == 0) return false;
+      if (words_[words() + s] != 0 && (words_[words() + hint_words() + s / 64] & bit(s)) == 0)
+        return false;
     return true;
   }
 
@@ -101,20 +110,25 @@ class index_set {
   static constexpr unsigned patience = 32;
 
   QUARRY_DEVICE static constexpr std::uint32_t parts(std::uint32_t n) { return ceil_div(n, 64u); }
-  QUARRY_DEVICE static constexpr std::uint64_t bit(std::uint32_t i) { return std::uint64_t{1} << i % 64; }
+  QUARRY_DEVICE static constexpr std::uint64_t bit(std::uint32_t i) {
+    return std::uint64_t{1} << i % 64;
+  }
   QUARRY_DEVICE std::uint32_t words() const { return parts(size_); }
   QUARRY_DEVICE std::uint32_t hint_words() const { return parts(words()); }
 
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> word(std::uint32_t w) const {
     return simt::atomic_ref<std::uint64_t>(words_[w]);
   }
-  QUARRY_DEVICE simt::atomic_ref<std::uint64_t> some(std::uint32_t s) const { return word(words() + s); }
+  QUARRY_DEVICE simt::atomic_ref<std::uint64_t> some(std::uint32_t s) const {
+    return word(words() + s);
+  }
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> top(std::uint32_t t) const {
     return word(words() + hint_words() + t);
   }
 
   QUARRY_DEVICE void set_hint(std::uint32_t w) const {
-    if (some(w / 64).fetch_or(bit(w), simt::acq_rel) == 0) top(w / 4096).fetch_or(bit(w / 64), simt::acq_rel);
+    if (some(w / 64).fetch_or(bit(w), simt::acq_rel) == 0)
+      top(w / 4096).fetch_or(bit(w / 64), simt::acq_rel);
   }
   /// Word w was empty.
   QUARRY_DEVICE void clear_hint(std::uint32_t w) const {
@@ -136,20 +150,28 @@ class index_set {
   }
 
   /// One of the `reach` lowest set bits. Requires: there is one.
-  QUARRY_DEVICE static unsigned choose(std::uint64_t from, std::uint32_t salt, std::uint32_t reach) {
+  QUARRY_DEVICE static unsigned choose(std::uint64_t from, std::uint32_t salt,
+                                       std::uint32_t reach) {
     const std::uint32_t n = simt::popc(from);
     return nth_set_bit(from, (salt & 0xffff) * (n < reach ? n : reach) >> 16);
   }
-  /// A word with something in it, as far as the hints know; none: they know of none.
-  QUARRY_DEVICE std::uint32_t find(std::uint32_t salt, std::uint32_t reach) const;
   /// Where n set bits lie side by side in v: the lowest place; 64: nowhere.
   QUARRY_DEVICE static unsigned place_of_run(std::uint64_t v, std::uint32_t n);
+  /// Where n set bits lie side by side, n a power of two: all places that are multiples of it.
+  QUARRY_DEVICE static std::uint64_t aligned_runs(std::uint64_t v, std::uint32_t n) {
+    std::uint64_t multiples = 1;
+    for (std::uint32_t have = 1; have < n; have *= 2) v &= v >> have;
+    for (std::uint32_t have = n; have < 64; have *= 2) multiples |= multiples << have;
+    return v & multiples;
+  }
   /// The bits of word w that belong to the run.
-  QUARRY_DEVICE static std::uint64_t part_of_run(std::uint32_t w, std::uint32_t first, std::uint32_t n) {
+  QUARRY_DEVICE static std::uint64_t part_of_run(std::uint32_t w, std::uint32_t first,
+                                                 std::uint32_t n) {
     const std::uint64_t begin = std::uint64_t{w} * 64;
     const std::uint64_t from = first > begin ? first - begin : 0;
     const std::uint64_t to = std::uint64_t{first} + n - begin;
-    return (to >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << to) - 1) & ~std::uint64_t{0} << from;
+    return (to >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << to) - 1) & ~std::uint64_t{0}
+                                                                               << from;
   }
 
   std::uint32_t size_ = 0;
@@ -171,7 +193,8 @@ QUARRY_DEVICE inline void index_set::fill(std::uint64_t lane, std::uint64_t lane
 }
 
 QUARRY_DEVICE inline void index_set::put_run(std::uint32_t first, std::uint32_t n) const {
-  for (std::uint32_t w = first / 64; w <= (first + n - 1) / 64; ++w) put_bits(w, part_of_run(w, first, n));
+  for (std::uint32_t w = first / 64; w <= (first + n - 1) / 64; ++w)
+    put_bits(w, part_of_run(w, first, n));
 }
 
 QUARRY_DEVICE inline std::uint32_t index_set::find(std::uint32_t salt, std::uint32_t reach) const {
@@ -224,13 +247,15 @@ QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t
     const std::uint64_t got = take_bits(w, wanted);
     if (got == wanted) continue;
     put_bits(w, got);
-    for (std::uint32_t back = first / 64; back < w; ++back) put_bits(back, part_of_run(back, first, n));
+    for (std::uint32_t back = first / 64; back < w; ++back)
+      put_bits(back, part_of_run(back, first, n));
     return false;
   }
   return true;
 }
 
-QUARRY_DEVICE inline std::uint32_t index_set::take_short_run(std::uint32_t n, std::uint32_t salt) const {
+QUARRY_DEVICE inline std::uint32_t index_set::take_short_run(std::uint32_t n,
+                                                             std::uint32_t salt) const {
   if (n == 1) return take(salt, 4096);
   for (unsigned attempt = 0; attempt < 16; ++attempt) {
     const std::uint32_t w = find(salt, attempt < 4 ? 16 : attempt < 12 ? 128 : 4096);
@@ -238,6 +263,30 @@ QUARRY_DEVICE inline std::uint32_t index_set::take_short_run(std::uint32_t n, st
     salt = simt::scramble(salt + 1);
     const unsigned place = place_of_run(word(w).load(simt::relaxed), n);
     if (place < 64 && take_all(w * 64 + place, n)) return w * 64 + place;
+  }
+  return none;
+}
+
+QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std::uint32_t& n,
+                                                           std::uint32_t least,
+                                                           std::uint32_t salt) const {
+  std::uint64_t seen = word(w).load(simt::relaxed);
+  for (unsigned attempt = 0; attempt < 4 && seen != 0; ++attempt) {
+    // A power of two, at a multiple of it: what is given back fits together again.
+    std::uint32_t length = 1u << log2_floor(n);
+    std::uint64_t starts = aligned_runs(seen, length);
+    while (starts == 0 && length / 2 >= least) starts = aligned_runs(seen, length /= 2);
+    if (starts == 0) break;
+    const std::uint64_t ahead = starts & ~std::uint64_t{0} << salt % 64;
+    const unsigned place = simt::lowest_bit(ahead != 0 ? ahead : starts);
+    const std::uint64_t run = ~std::uint64_t{0} >> (64 - length) << place;
+    const std::uint64_t got = take_bits(w, run);
+    if (got == run) {
+      n = length;
+      return w * 64 + place;
+    }
+    put_bits(w, got);
+    seen = word(w).load(simt::relaxed);
   }
   return none;
 }

@@ -1,322 +1,366 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The slow paths of slab.hpp, and what it says about itself between kernels.
+/// The slow paths of slab.hpp.
 
 #include <quarry/pool/slab.hpp>
 
-#include <algorithm>
-
 namespace quarry {
 
-/// A used segment that is worth it, else a free one, else any that has a free slot.
+// ---- lanes that must wait, claim or renew -------------------------------------------------------------
+
+/// A lane that is not served at once: what it, and those of its company that want the same class, did so far. It lies
+/// on the stack: every kernel that calls malloc would pay for the registers.
 template <slab_tuning T>
-QUARRY_DEVICE slab_entry_word basic_slab<T>::find_supply(std::uint32_t c, std::uint32_t shard,
-                                                         std::uint32_t* mask) const {
-  for (std::uint32_t least = classes_[c].listed_words;; least = 0) {
-    for (unsigned attempt = 0; attempt < 8; ++attempt) {
-      const std::uint32_t used = rare<&basic_slab::take_used>(c, least);
-      if (used == index_set::none) break;
-      const std::uint64_t change = rare<&basic_slab::recycle>(used, c, mask, least);
-      if (change == 0) continue;
-      rare<&basic_slab::let_go>(used, c, change);
-      return slab_entry_word::recycled(used);
-    }
-    if (least == 0) return slab_entry_word::failed();
-    std::uint32_t segment = rare<&basic_slab::take_reserved>(shard);
-    if (segment == index_set::none) segment = rare<&basic_slab::take_free>(c);
-    if (segment == index_set::none) continue;
-    segments_.format(segment, c);
-    return slab_entry_word::fresh(segment);
+struct basic_slab<T>::visitor {
+  static constexpr std::uint32_t draws = 0xffff;  // how many
+  static constexpr std::uint32_t a_verdict = 1u << 16;
+  static constexpr std::uint32_t verdicts = 0xffu << 16;  // seen since they came, modulo 256
+  static constexpr std::uint32_t drew = 1u << 24;         // in this turn
+  static constexpr std::uint32_t looked = 1u << 25;       // it is not the first turn
+  static constexpr std::uint32_t hopeless = 1u << 26;
+  static constexpr std::uint32_t done = 1u << 27;  // this lane is served or refused
+  static constexpr std::uint32_t no_segment = ~std::uint32_t{0};
+
+  slab_word word;  // that they drew from last
+  std::uint32_t notes;
+  std::uint32_t entry;
+  std::uint32_t c;
+  simt::lane_mask company;
+  std::uint32_t segment;  // where its slot is
+  std::uint32_t i;
+
+  QUARRY_DEVICE bool noted(std::uint32_t what) const { return (notes & what) != 0; }
+};
+
+/// After a draw of which not all tickets were good, or not slots. All lanes of the company stay until all are served
+/// or refused.
+template <slab_tuning T>
+QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, std::uint32_t entry,
+                                               simt::lane_mask company, std::uint64_t drawn) const {
+  visitor v{{drawn}, visitor::drew + 1, entry, c, company, visitor::no_segment, 0};
+  while (rare<&basic_slab::take_turn>(&v)) {
   }
+  return v.segment == visitor::no_segment ? nullptr : slot(v.segment, c, shape_.capacity(c), v.i);
 }
 
+/// Returns whether there will be another one.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::take_used(std::uint32_t c, std::uint32_t least) const {
-  return (least == 0 ? segments_.loose(c) : segments_.worthwhile(c)).take(salt(), 4);
+QUARRY_DEVICE bool basic_slab<T>::take_turn(visitor* v) const {
+  const bool pending = !v->noted(visitor::done);
+  const simt::lane_mask group = simt::match_any(v->company, pending ? v->c : ~v->c);
+  const std::uint32_t rank = simt::popc(group & simt::lanes_below());
+  if (v->noted(visitor::looked)) {  // the first tickets are there already
+    if (pending && rank == 0) rare<&basic_slab::approach>(v, simt::popc(group));
+    simt::sync_warp(v->company);
+    v->word.value = simt::shuffle(v->company, v->word.value, simt::lowest_bit(group));
+    v->notes = simt::shuffle(v->company, v->notes, simt::lowest_bit(group));
+  }
+  v->notes |= visitor::looked;
+  const std::uint32_t beyond =
+      v->word.ticket() - v->word.limit(shape_.capacity(v->c));  // the limit, or below it
+  const bool draws = pending && v->noted(visitor::drew);
+  const bool good = draws && beyond + rank >= 1u << 31;
+  std::uint32_t refused = v->noted(visitor::hopeless) ? 1 : 0;
+  if (draws && rank == 0 && 0 - beyond < simt::popc(group))  // the limit is one of their tickets
+    refused = rare<&basic_slab::renew>(v->c, v->entry, v->word.value) ? 0 : 1;
+  refused = simt::shuffle(v->company, refused, simt::lowest_bit(group));
+  if (good) {
+    v->segment = v->word.segment();
+    v->i = v->word.ticket() + rank;
+  }
+  if (const bool claims = good && v->word.is_recycled(); simt::any(v->company, claims))
+    rare<&basic_slab::claim>(v, claims);
+  if (good || refused != 0) v->notes |= visitor::done;
+  if (pending && !v->noted(visitor::drew | visitor::done)) simt::spin(500);
+  return simt::any(v->company, !v->noted(visitor::done));
 }
 
+/// For the first of so many lanes that have no slot yet: looks at their entry, and draws if that makes sense.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::take_free(std::uint32_t c) const {
-  return segments_.free().take(salt(), classes_[c].capacity >= 64 ? 64 : 4096);
+QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) const {
+  const slab_word seen{entries_.at(v->entry).load(simt::by_value)};
+  const bool news = seen.is_vacant() && !seen.same_verdict(v->word);
+  std::uint32_t notes = v->notes & ~visitor::drew;
+  if (news)
+    notes = (notes & ~visitor::verdicts) | ((notes + visitor::a_verdict) & visitor::verdicts);
+  if ((news && (notes & visitor::verdicts) == 2 * visitor::a_verdict) ||
+      (notes & visitor::draws) == patience) {
+    notes |= visitor::hopeless;
+  } else if (seen.ticket() <= seen.limit(shape_.capacity(v->c)) || (news && !seen.crowded())) {
+    // If nobody has the ticket at the limit yet, nobody renews the entry: there is nothing to wait for.
+    v->word = draw(v->entry, lanes);
+    notes = (notes | visitor::drew) + 1;
+  }
+  v->notes = notes;
 }
 
-/// A reserve is a word: the first segment + 1, or 0, and how many of its segments were asked for. Whoever asks for
-/// the one after the last renews it; until that is done, the others do without.
+/// Lanes with the right to a slot of a used segment take one each; lanes that look at the same word together. They
+/// begin at different places, and go on to the next word: there are at least as many bits set as rights.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::take_reserved(std::uint32_t shard) const {
-  if (shape_.reserve() < 2) return index_set::none;
-  const std::uint64_t was =
-      simt::atomic_ref<std::uint64_t>(reserves_[shard * reserve_stride]).fetch_add(1, simt::by_value);
-  const auto first = static_cast<std::uint32_t>(was >> 32);
-  const auto asked = static_cast<std::uint32_t>(was);
-  if (first != 0 && asked < shape_.reserve()) return first - 1 + asked;
-  if (first != 0 ? asked == shape_.reserve() : asked % 64 == 0) return rare<&basic_slab::renew_reserve>(shard);
-  return index_set::none;
-}
-
-template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::renew_reserve(std::uint32_t shard) const {
-  const std::uint32_t first = segments_.free().take_short_run(shape_.reserve(), salt());
-  const std::uint64_t fresh = first == index_set::none ? 1 : std::uint64_t{first + 1} << 32 | 1;
-  const std::uint64_t was =
-      simt::atomic_ref<std::uint64_t>(reserves_[shard * reserve_stride]).exchange(fresh, simt::acq_rel);
-  rare<&basic_slab::return_reserve>(was);
-  return first;
-}
-
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::return_reserve(std::uint64_t reserve) const {
-  const auto first = static_cast<std::uint32_t>(reserve >> 32);
-  const auto asked = static_cast<std::uint32_t>(reserve);
-  if (first != 0 && asked < shape_.reserve())
-    segments_.free().put_run(first - 1 + asked, shape_.reserve() - asked);
-}
-
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::supply(std::uint32_t c, std::uint32_t shard, std::uint64_t k) const {
-  const auto word = rare<&basic_slab::find_supply>(c, shard, rings_.mask(classes_[c], shard, k));
-  rare<&basic_slab::publish>(c, shard, k, word);
-}
-
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::publish(std::uint32_t c, std::uint32_t shard, std::uint64_t k,
-                                          slab_entry_word word) const {
-  rings_.publish(classes_[c], shard, k, word);
-  if (!word.is_failed())
-    simt::atomic_ref<std::uint64_t>(supplied_[shard]).bit_or(std::uint64_t{1} << c, simt::relaxed);
-}
-
-/// With a ticket of this shard that may need waiting, or be worth nothing. The lanes that came together stay so: each
-/// round is for those whom the last one brought nothing, and ends with a vote of all.
-template <slab_tuning T>
-QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, simt::lane_mask company, slab_ticket ticket) const {
-  std::uint32_t course = shard();
-  drawn d = rare<&basic_slab::look_up>(c, course, company, ticket);
+QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
+  const std::uint32_t capacity = shape_.capacity(v->c);
+  if (mine) v->i = v->i * capacity / v->word.size();  // if free slots were spread evenly
   QUARRY_ROLLED
-  for (std::uint32_t round = 0; round < patience; ++round) {
-    if (d.word.is_failed() && course != no_course) course = rare<&basic_slab::change_course>(c, course);
-    const bool again = d.slot == no_slot && course != no_course;
-    const simt::lane_mask late = simt::ballot(company, again);
-    if (late == 0) break;
-    if (again) d = rare<&basic_slab::draw_again>(c, course % after_flush, late);
+  do {
+    const std::uint32_t w = v->i / 32;
+    const simt::lane_mask mates = simt::match_any(v->company, mine ? v->segment * 128 + w : ~0u);
+    const std::uint32_t rank = simt::popc(mates & simt::lanes_below());
+    std::uint32_t got = 0;
+    std::uint32_t left = 0;
+    if (mine && rank == 0) {
+      const auto bits = segments_.bits(v->segment, w);
+      const std::uint32_t seen = bits.load(simt::relaxed);
+      // From this place on, so that warps with neighbouring tickets do not want the same ones.
+      const std::uint32_t ahead = seen & ~std::uint32_t{0} << v->i % 32;
+      got = lowest_set_bits(ahead != 0 ? ahead : seen, simt::popc(mates));
+      if (got != 0) {
+        left = bits.fetch_and(~got, simt::by_value);
+        got &= left;
+        left &= ~got;
+      }
+    }
+    simt::sync_warp(v->company);
+    got = simt::shuffle(v->company, got, simt::lowest_bit(mates));
+    left = simt::shuffle(v->company, left, simt::lowest_bit(mates));
+    if (mine && rank < simt::popc(got)) {
+      v->i = w * 32 + nth_set_bit(got, rank);
+      mine = false;
+    } else if (mine && left == 0) {
+      v->i = (w + 1) * 32 < capacity ? (w + 1) * 32 : 0;
+    }
+  } while (simt::any(v->company, mine));
+}
+
+// ---- renewing an entry ----------------------------------------------------------------------------------
+
+/// For the lane that drew the ticket at the limit. Returns whether there is something to draw from now.
+template <slab_tuning T>
+QUARRY_DEVICE bool basic_slab<T>::renew(std::uint32_t c, std::uint32_t entry,
+                                        std::uint64_t last) const {
+  const slab_word old{last};
+  const std::uint32_t capacity = shape_.capacity(c);
+  const auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));  // segments
+  const std::uint32_t waiting =
+      slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - old.limit(capacity);
+  // Twice what those who wait need; where many wait, or may soon be back, more.
+  const bool own = entry >= shape_.first_own(0);
+  std::uint32_t segments = (waiting * (own                 ? 4
+                                       : waiting < T.crowd ? 2
+                                                           : 8) +
+                            capacity - 1) /
+                           capacity;
+  const std::uint32_t most = shape_.longest_run();
+  const std::uint32_t least = own && capacity >= 256 ? shape_.least_own_run() : 1;
+  segments = segments < least ? least : segments < most ? segments : most;
+  // Segments that were used before and are free again, anywhere: many may be looking. This is what happens mostly.
+  const std::uint32_t words = ((used < shape_.segments ? used : shape_.segments - 1) >> 6) + 1;
+  slab_word word{rare<&basic_slab::take_from>(
+      static_cast<std::uint32_t>(std::uint64_t{salt()} * words >> 32), segments, least)};
+  word = {word.is_vacant() ? rare<&basic_slab::search>(c, segments, least)
+                           : rare<&basic_slab::adopt>(c, word.value)};
+  const bool found = !word.is_vacant();
+  if (!found) word = old.still_vacant();
+  entries_.at(entry).store(word.value, simt::release);
+  if (found) supplied_.put(entry);
+  return found;
+}
+
+/// Segments that were used before, then slots that were, and only then new segments.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::search(std::uint32_t c, std::uint32_t segments,
+                                                  std::uint32_t least) const {
+  slab_word word{rare<&basic_slab::find_free>(c, segments, least)};
+  if (word.is_vacant() && segments_.worthwhile(c).load(simt::relaxed) != 0)
+    word = {rare<&basic_slab::find_used>(c, true)};
+  if (word.is_vacant()) word = {rare<&basic_slab::find_new>(c, segments)};
+  if (word.is_vacant() && least > 1) word = {rare<&basic_slab::find_free>(c, segments, 1u)};
+  if (word.is_vacant()) word = {rare<&basic_slab::find_used>(c, false)};
+  if (word.is_vacant()) {
+    rare<&basic_slab::flush>();
+    word = {rare<&basic_slab::find_free>(c, 1u, 1u)};
+    if (word.is_vacant()) word = {rare<&basic_slab::find_used>(c, false)};
   }
-  return d.slot != no_slot ? slot(d.word.segment(), c, d.slot) : nullptr;
+  return word.value;
 }
 
-/// Where to draw when a shard had nothing left; no_course: nowhere.
+/// Rights to the free slots of a used segment, as a word; vacant: there is none, or none with an eighth free was found
+/// soon.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::change_course(std::uint32_t c, std::uint32_t course) const {
-  const std::uint32_t other = rare<&basic_slab::ready_shard>(c, course % after_flush);
-  if (other != shape_.shards) return course / after_flush * after_flush + other;
-  if (course >= after_flush) return no_course;
-  rare<&basic_slab::flush>();
-  return after_flush + shard();
-}
-
-/// The tickets of an entry before the i-th, which are worth nothing.
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::skip(std::uint32_t c, std::uint32_t shard, std::uint64_t k, std::uint32_t i) const {
-  const std::uint32_t tickets = rings_.skip(c, classes_[c], shard, k, i);
-  if (tickets != 0) rings_.looked_up(classes_[c], shard, k, tickets);
-}
-
-/// A shard after that one whose ring has slots ready; shards: none has.
-template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::ready_shard(std::uint32_t c, std::uint32_t after) const {
-  for (std::uint32_t distance = 1; distance < shape_.shards; ++distance) {
-    const std::uint32_t other = (after + distance) & (shape_.shards - 1);
-    if ((simt::atomic_ref<std::uint64_t>(supplied_[other]).load(simt::relaxed) >> c & 1) == 0) continue;
-    const slab_ticket next = slab_rings::take_apart(classes_[c], rings_.cursor(c, other).load(simt::relaxed));
-    slab_entry_word word{};
-    if (next.i != 0 && rings_.look_up(classes_[c], other, next.entry, word) && !word.is_failed()) return other;
+QUARRY_DEVICE std::uint64_t basic_slab<T>::find_used(std::uint32_t c, bool worthwhile) const {
+  const std::uint32_t capacity = shape_.capacity(c);
+  for (unsigned attempt = 0; !worthwhile || attempt < 8; ++attempt) {
+    const std::uint32_t segment = rare<&basic_slab::take_loose>(c);
+    if (segment == index_set::none) break;
+    const std::uint32_t rights =
+        rare<&basic_slab::recycle>(segment, c, worthwhile ? (capacity + 7) / 8 : 1);
+    if (rights != 0) return slab_word::recycled(segment, rights).value;
   }
-  return shape_.shards;
+  return slab_word::vacant(0).value;
 }
 
-/// Makes free what the rings hold.
+/// Segments that are free again, as a word; vacant: there are none.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::find_free(std::uint32_t c, std::uint32_t segments,
+                                                     std::uint32_t least) const {
+  slab_word word = slab_word::vacant(0);
+  std::uint32_t some = 0;
+  for (unsigned attempt = 0; word.is_vacant() && attempt < (least > 1 ? 3 : 8); ++attempt) {
+    some = rare<&basic_slab::find_some>();
+    if (some == index_set::none) break;
+    word = {rare<&basic_slab::take_from>(some, segments, least)};
+  }
+  if (word.is_vacant() && some != index_set::none && least == 1)
+    word = {rare<&basic_slab::take_any>()};
+  return rare<&basic_slab::adopt>(c, word.value);
+}
+
+/// Segments that nobody used before.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::find_new(std::uint32_t c, std::uint32_t segments) const {
+  return rare<&basic_slab::adopt>(c, rare<&basic_slab::take_new>(segments));
+}
+
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::adopt(std::uint32_t c, std::uint64_t word) const {
+  QUARRY_ROLLED
+  for (std::uint32_t i = 0; i < slab_word{word}.size(); ++i)
+    segments_.adopt(slab_word{word}.segment() + i, c, shape_.capacity(c));
+  return word;
+}
+
+/// Up to so many segments side by side from 64 of the free ones, but not fewer than `least`.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::take_from(std::uint32_t w, std::uint32_t segments,
+                                                     std::uint32_t least) const {
+  const std::uint32_t first = segments_.free().take_some_in(w, segments, least, salt());
+  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
+      .value;
+}
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::take_any() const {
+  const std::uint32_t first = segments_.free().take(salt(), 4);
+  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, 1)).value;
+}
+/// Up to so many that nobody used before. The frontier may run beyond the end: then there are none.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::take_new(std::uint32_t segments) const {
+  std::uint64_t seen = frontier().load(simt::relaxed);
+  if (static_cast<std::uint32_t>(seen) < seen >> 32)
+    seen = frontier().fetch_add(segments, simt::relaxed);
+  const auto first = static_cast<std::uint32_t>(seen);
+  const auto end = static_cast<std::uint32_t>(seen >> 32);
+  if (first >= end) return slab_word::vacant(0).value;
+  return slab_word::fresh(first, segments < end - first ? segments : end - first).value;
+}
+
+// ---- taking undrawn tickets back ------------------------------------------------------------------------
+
+/// Each entry is flushed by one lane, but many lanes may be at it.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::flush() const {
-  for (std::uint32_t s = 0; s < shape_.shards; ++s) {
-    const simt::atomic_ref<std::uint64_t> reserve(reserves_[s * reserve_stride]);
-    if (reserve.load(simt::relaxed) >> 32 != 0) rare<&basic_slab::return_reserve>(reserve.exchange(1, simt::acq_rel));
-    const simt::atomic_ref<std::uint64_t> supplied(supplied_[s]);
-    if (supplied.load(simt::relaxed) == 0) continue;
-    for (std::uint64_t rings = supplied.exchange(0, simt::relaxed); rings != 0; rings &= rings - 1)
-      rare<&basic_slab::flush_ring>(simt::lowest_bit(rings), s);
+  for (std::uint32_t n = 0; n < supplied_.size(); ++n) {
+    const std::uint32_t entry = supplied_.take(salt(), 64);
+    if (entry == index_set::none) return;
+    rare<&basic_slab::flush_entry>(entry);
   }
 }
 
-/// An entry that is still to be supplied is left to those who wait for it: nobody who flushes waits.
 template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::flush_ring(std::uint32_t c, std::uint32_t shard) const {
-  const slab_class& d = classes_[c];
-  const slab_ticket next = slab_rings::take_apart(d, rings_.cursor(c, shard).load(simt::relaxed));
-  slab_entry_word word{};
-  if (next.i == 0 || !rings_.look_up(d, shard, next.entry, word)) return;
-  const std::uint32_t tickets = rings_.skip(c, d, shard, next.entry, d.capacity);
-  if (tickets == 0) return;
-  rare<&basic_slab::return_slots>(c, shard, next.entry, d.capacity - tickets, word);
-  rings_.looked_up(d, shard, next.entry, tickets);
-}
-
-/// Of the tickets of entry k from `first` on, that nobody else drew.
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::return_slots(std::uint32_t c, std::uint32_t shard, std::uint64_t k,
-                                               std::uint32_t first, slab_entry_word word) const {
+QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
+  const std::uint32_t c = shape_.class_of_entry(entry);
+  const std::uint32_t capacity = shape_.capacity(c);
+  slab_word word{entries_.at(entry).load(simt::relaxed)};
+  do {
+    if (!word.has_tickets(capacity)) return;
+  } while (
+      !entries_.at(entry).compare_exchange(word.value, slab_word::vacant(0).value, simt::acquire));
+  const std::uint32_t limit = word.limit(capacity);
+  if (word.is_recycled()) {
+    const std::uint32_t rights = limit - word.ticket();
+    simt::fence_stores();
+    const slab_state was = segments_.lower(word.segment(), rights);
+    if (slab_segments::is_event(was, rights, capacity))
+      rare<&basic_slab::settle>(word.segment(), c, was, rights);
+    return;
+  }
   QUARRY_ROLLED
-  for (std::uint32_t i = first; i < classes_[c].capacity && !word.is_failed(); i = (i | 31) + 1) {
-    const std::uint32_t slots = word.is_fresh() ? slab_segments::present(classes_[c].capacity, i / 32)
-                                                : simt::atomic_ref<std::uint32_t>(
-                                                      rings_.mask(classes_[c], shard, k)[i / 32])
-                                                      .load(simt::relaxed);
-    if (slots >> i % 32 != 0)
-      rare<&basic_slab::give_back>(word.segment(), c, i / 32, slots & ~std::uint32_t{0} << i % 32);
+  for (std::uint32_t i = word.ticket(); i < limit;) {
+    const std::uint32_t number = quotient(i, capacity);
+    const std::uint32_t begin = i - number * capacity;
+    if (begin == 0) {
+      segments_.disown(word.segment() + number);
+    } else {
+      rare<&basic_slab::give_back>(word.segment() + number, c, begin, capacity);
+    }
+    i += capacity - begin;
   }
+}
+
+/// Slots [from, end) of a segment, which the caller owns.
+template <slab_tuning T>
+QUARRY_DEVICE void basic_slab<T>::give_back(std::uint32_t segment, std::uint32_t c,
+                                            std::uint32_t from, std::uint32_t end) const {
+  QUARRY_ROLLED
+  for (std::uint32_t i = from; i < end; i = (i | 31) + 1)
+    segments_.bits(segment, i / 32)
+        .bit_or(slab_segments::present(end, i / 32) & ~std::uint32_t{0} << i % 32,
+                simt::after_fence);
+  simt::fence_stores();  // the bits before the count
+  const slab_state was = segments_.lower(segment, end - from);
+  if (slab_segments::is_event(was, end - from, shape_.capacity(c)))
+    rare<&basic_slab::settle>(segment, c, was, end - from);
+}
+
+// ---- large blocks -----------------------------------------------------------------------------------------
+
+template <slab_tuning T>
+QUARRY_DEVICE std::uint32_t basic_slab<T>::take_run(std::uint32_t segments) const {
+  return segments_.free().take_run(segments, salt());
+}
+/// Segments that nobody used before, all of them or none.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint32_t basic_slab<T>::take_new_run(std::uint32_t segments) const {
+  std::uint64_t seen = frontier().load(simt::relaxed);
+  do {
+    if (static_cast<std::uint32_t>(seen) + std::uint64_t{segments} > seen >> 32)
+      return index_set::none;
+  } while (!frontier().compare_exchange(seen, seen + segments, simt::relaxed));
+  return static_cast<std::uint32_t>(seen);
+}
+/// Those that are left, of which there are too few for a run: into the set, where they may join others.
+template <slab_tuning T>
+QUARRY_DEVICE void basic_slab<T>::open_all() const {
+  std::uint64_t seen = frontier().load(simt::relaxed);
+  do {
+    if (static_cast<std::uint32_t>(seen) >= seen >> 32) return;
+  } while (!frontier().compare_exchange(seen, (seen >> 32) * 0x1'0000'0001u, simt::relaxed));
+  segments_.free().put_run(
+      static_cast<std::uint32_t>(seen),
+      static_cast<std::uint32_t>(seen >> 32) - static_cast<std::uint32_t>(seen));
 }
 
 template <slab_tuning T>
 QUARRY_DEVICE void* basic_slab<T>::malloc_large(std::uint64_t n) const {
   if (n == 0 || n > std::uint64_t{shape_.segments} << shape_.segment_log2) return nullptr;
   const auto segments = static_cast<std::uint32_t>((n - 1) >> shape_.segment_log2) + 1;
-  std::uint32_t first = index_set::none;
-  for (int flushed = 0; flushed < 2 && first == index_set::none; ++flushed) {
-    if (flushed != 0) rare<&basic_slab::flush>();
-    if (segments <= index_set::short_run) first = rare<&basic_slab::take_short_run>(segments);
-    for (std::uint32_t from = 0; first == index_set::none; ++from) {
-      from = rare<&basic_slab::find_run>(segments, from);
-      if (from == index_set::none) break;
-      if (rare<&basic_slab::take_run>(from, segments)) first = from;
-    }
+  std::uint32_t first = rare<&basic_slab::take_run>(segments);
+  if (first == index_set::none) first = rare<&basic_slab::take_new_run>(segments);
+  if (first == index_set::none) {
+    rare<&basic_slab::open_all>();
+    rare<&basic_slab::flush>();
+    first = rare<&basic_slab::take_run>(segments);
   }
   if (first == index_set::none) return nullptr;
-  segments_.state(first).store(slab_state::run(segments), simt::relaxed);
+  segments_.state_word(first).store(slab_state::run(segments).word, simt::relaxed);
   return pool_ + (std::uint64_t{first} << shape_.segment_log2);
 }
 
 template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::free_large(std::uint32_t segment, std::uint64_t state) const {
-  if (slab_state::kind(state) != slab_state::large) return;  // freed before
-  segments_.state(segment).store(0, simt::relaxed);
-  segments_.free().put_run(segment, slab_state::run_length(state));
-}
-
-// ---- between kernels -------------------------------------------------------------------------------
-
-template <slab_tuning T>
-std::uint64_t basic_slab<T>::drawn_up(std::uint32_t c) const {
-  std::uint64_t slots = 0;
-  for (std::uint32_t s = 0; s < shape_.shards; ++s) {
-    const slab_ticket next = slab_rings::take_apart(classes_[c], rings_.cursor(c, s).load(simt::relaxed));
-    slab_entry_word word{};
-    if (next.i == 0 || !rings_.look_up(classes_[c], s, next.entry, word) || word.is_failed()) continue;
-    for (std::uint32_t i = next.i; i < classes_[c].capacity; ++i)
-      slots += word.is_fresh() || (rings_.mask(classes_[c], s, next.entry)[i / 32] >> i % 32 & 1) != 0 ? 1 : 0;
-  }
-  return slots;
-}
-
-template <slab_tuning T>
-bool basic_slab<T>::is_reserved(std::uint32_t segment) const {
-  for (std::uint32_t s = 0; s < shape_.shards; ++s) {
-    const std::uint64_t reserve = reserves_[s * reserve_stride];
-    const std::uint64_t first = (reserve >> 32) - 1;
-    if (reserve >> 32 != 0 && segment >= first + static_cast<std::uint32_t>(reserve) &&
-        segment < first + shape_.reserve())
-      return true;
-  }
-  return false;
-}
-
-template <slab_tuning T>
-std::string basic_slab<T>::check_invariants() const {
-  if (!segments_.free().hints_hold()) return "a hint to free segments is missing";
-  for (std::uint32_t c = 0; c < shape_.classes; ++c)
-    if (!segments_.worthwhile(c).hints_hold() || !segments_.loose(c).hints_hold())
-      return "a hint to used segments is missing";
-  for (std::uint32_t i = 0; i < shape_.segments; ++i) {
-    const auto name = [&] { return "segment " + std::to_string(i); };
-    const std::uint64_t s = segments_.state(i).load(simt::relaxed);
-    const std::uint32_t kind = slab_state::kind(s);
-    if (kind == slab_state::large) {
-      const std::uint32_t n = slab_state::run_length(s);
-      if (n == 0 || n > shape_.segments - i) return name() + " starts a run that leaves the pool";
-      for (std::uint32_t j = i; j < i + n; ++j)
-        if (segments_.free().contains(j)) return name() + " is in use, but part of its run is free";
-      i += n - 1;
-      continue;
-    }
-    if (kind == 0 && is_reserved(i)) {
-      if (segments_.free().contains(i)) return name() + " is free, and in reserve";
-    } else if (segments_.free().contains(i) != (kind == 0))
-      return name() + (kind == 0 ? " is lost: no class has it, and it is not free" : " is free and in use");
-    if (kind > shape_.classes) return name() + " has no such class";
-    std::uint64_t counts = 0;
-    for (std::uint32_t w = 0; w < shape_.bitmap_words(); ++w) {
-      const std::uint32_t bits = segments_.word(i, w).load(simt::relaxed);
-      const std::uint32_t all =
-          kind == 0 || w >= classes_[kind - 1].words ? 0 : slab_segments::present(classes_[kind - 1].capacity, w);
-      if ((bits & ~all) != 0) return name() + " has a free slot where there is none";
-      if (bits != 0) counts += slab_segments::crossed(0, bits, all);
-    }
-    if (kind == 0) continue;
-    const std::uint32_t c = kind - 1;
-    if (s != slab_state::fresh(c) + counts) return name() + " counts its free words wrongly, or is held";
-    if (slab_state::count(s, slab_state::wholly_free) == static_cast<std::int32_t>(classes_[c].words))
-      return name() + " is empty, but was not released";
-    if (slab_state::count(s, slab_state::not_empty) > 0 && !segments_.loose(c).contains(i))
-      return name() + " has free slots, but is not listed";
-    if (slab_state::count(s, slab_state::well_supplied) >= static_cast<std::int32_t>(classes_[c].listed_words) &&
-        !segments_.worthwhile(c).contains(i))
-      return name() + " is worth recycling, but is not listed";
-  }
-  return {};
-}
-
-template <slab_tuning T>
-heap_statistics basic_slab<T>::statistics() const {
-  heap_statistics s;
-  s.pool_bytes = std::uint64_t{shape_.segments} << shape_.segment_log2;
-  s.classes.resize(shape_.classes);
-  for (std::uint32_t c = 0; c < shape_.classes; ++c) s.classes[c].block_bytes = slab_sizes::size_of(c);
-  std::uint64_t blocks = 0;
-  std::uint64_t bytes = 0;
-  std::uint64_t run = 0;
-  std::uint64_t longest = 0;
-  for (std::uint32_t i = 0; i < shape_.segments; ++i) {
-    const std::uint64_t state = segments_.state(i).load(simt::relaxed);
-    const std::uint32_t kind = slab_state::kind(state);
-    run = segments_.free().contains(i) ? run + 1 : 0;
-    longest = std::max(longest, run);
-    if (kind == 0) continue;
-    if (kind == slab_state::large && (state & slab_state::withheld) != 0) {
-      s.pool_bytes = std::uint64_t{i} << shape_.segment_log2;
-      break;
-    }
-    if (kind == slab_state::large) {
-      ++blocks;
-      bytes += std::uint64_t{slab_state::run_length(state)} << shape_.segment_log2;
-      i += slab_state::run_length(state) - 1;
-      continue;
-    }
-    size_class_statistics& c = s.classes[kind - 1];
-    std::uint64_t free = 0;
-    for (std::uint32_t w = 0; w < classes_[kind - 1].words; ++w)
-      free += simt::popc(segments_.word(i, w).load(simt::relaxed));
-    c.free_blocks += free;
-    c.live_blocks += classes_[kind - 1].capacity - free;
-  }
-  for (std::uint32_t c = 0; c < shape_.classes; ++c) {
-    const std::uint64_t ready = drawn_up(c);
-    s.classes[c].free_blocks += ready;
-    s.classes[c].live_blocks -= ready;
-    blocks += s.classes[c].live_blocks;
-    bytes += s.classes[c].live_blocks * s.classes[c].block_bytes;
-  }
-  s.live_blocks = blocks;
-  s.live_bytes = bytes;
-  s.free_bytes = s.pool_bytes - bytes;
-  s.largest_free = longest << shape_.segment_log2;
-  return s;
+QUARRY_DEVICE void basic_slab<T>::free_large(std::uint32_t segment) const {
+  const slab_state state = segments_.state(segment);
+  if (state.kind() != slab_state::large) return;  // freed before
+  segments_.state_word(segment).store(0, simt::relaxed);
+  segments_.free().put_run(segment, state.run_length());
 }
 
 }  // namespace quarry

@@ -6,9 +6,9 @@
 ///                                     withheld: in no list, and the state of segment n says how many
 ///
 /// Shape and metadata are those of the longest pool from the beginning. A segment behind the present end is one that
-/// nobody can find: it is not in `free`, no class has it, no ring leads to it. Growing puts segments into `free`;
-/// shrinking makes free what rings and reserves hold, and takes free segments out again, from the end downwards, until
-/// it meets one that is in use. For everybody else the withheld ones look like a large block that is never freed.
+/// nobody can find: it is not in `free`, no class has it, no entry leads to it, and it lies beyond the end that the
+/// frontier knows. Growing moves that end; shrinking too, and where it comes to segments that were used, it makes free
+/// what entries hold, and takes free segments out, from the end downwards, until it meets one that is in use. For everybody else the withheld ones look like a large block that is never freed.
 ///
 /// Between kernels, by one lane. Bound: a try that fails is followed by one for half as much, so there are two passes
 /// over the words of `free` for each power of two, at most.
@@ -26,13 +26,15 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::resize(std::uint64_t from, std::uint6
     return n < shape_.segments ? static_cast<std::uint32_t>(n) : shape_.segments;
   };
   std::uint32_t end = segments(from);
-  if (end < shape_.segments) segments_.state(end).store(0, simt::relaxed);
+  if (end < shape_.segments) segments_.state_word(end).store(0, simt::relaxed);
   const std::uint32_t wanted = segments(to);
-  if (wanted > end) {
-    segments_.free().put_run(end, wanted - end);
+  auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
+  used = used < end ? used : end;
+  if (wanted > end || wanted >= used) {
     end = wanted;
   } else if (wanted < end) {
     flush();
+    end = used;
     for (std::uint32_t step = end - wanted; step != 0;) {
       if (segments_.free().take_all(end - step, step)) {
         end -= step;
@@ -41,10 +43,12 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::resize(std::uint64_t from, std::uint6
         step /= 2;
       }
     }
+    used = end;
   }
   if (end < shape_.segments)
-    segments_.state(end).store(slab_state::run(shape_.segments - end) | slab_state::withheld,
-                               simt::relaxed);
+    segments_.state_word(end).store(slab_state::withheld(shape_.segments - end).word,
+                                    simt::relaxed);
+  frontier().store(std::uint64_t{end} << 32 | used, simt::relaxed);
   return std::uint64_t{end} << shape_.segment_log2;
 }
 

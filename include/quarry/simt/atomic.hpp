@@ -37,25 +37,29 @@ inline constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
 ///   after_loads  release, for a write after a branch on what loads found: others may overwrite what was read.
 ///   before_fence acquire, for reads of many words, and then one fence_loads() for all of them.
 ///   after_fence  release, for a write with a fence_stores() some way before it, while other things happen.
+///   between_fences  acquire and release, with a fence_stores() before it, and after it a release to whoever goes on
+///                with what was acquired.
 #if QUARRY_DEVICE_CODE
 inline constexpr std::memory_order by_value = std::memory_order_relaxed;
 inline constexpr std::memory_order after_loads = std::memory_order_relaxed;
 inline constexpr std::memory_order before_fence = std::memory_order_relaxed;
 inline constexpr std::memory_order after_fence = std::memory_order_relaxed;
+inline constexpr std::memory_order between_fences = std::memory_order_relaxed;
 #else
 inline constexpr std::memory_order by_value = std::memory_order_acquire;
 inline constexpr std::memory_order after_loads = std::memory_order_release;
 inline constexpr std::memory_order before_fence = std::memory_order_acquire;
 inline constexpr std::memory_order after_fence = std::memory_order_release;
+inline constexpr std::memory_order between_fences = std::memory_order_acq_rel;
 #endif
 QUARRY_DEVICE inline void fence_loads() {
 #if QUARRY_DEVICE_CODE
-  __threadfence();
+  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_device);
 #endif
 }
 QUARRY_DEVICE inline void fence_stores() {
 #if QUARRY_DEVICE_CODE
-  __threadfence();
+  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_device);
 #endif
 }
 
@@ -282,16 +286,5 @@ class atomic_ref {
 
   T* word_;
 };
-
-/// Acquires what was released to n words by lanes that then counted together, where the caller saw the count: each
-/// lane counted after it had the result of its atomic on a word, so on a GPU the words are there, and a fence does.
-template <atomic_word T>
-QUARRY_DEVICE void acquire_words(T* words, std::uint32_t n) {
-#if QUARRY_DEVICE_CODE
-  __threadfence();
-#else
-  for (std::uint32_t i = 0; i < n; ++i) (void)atomic_ref<T>(words[i]).load(acquire);
-#endif
-}
 
 }  // namespace quarry::simt

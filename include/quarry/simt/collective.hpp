@@ -27,10 +27,11 @@ QUARRY_DEVICE inline lane_mask coalesced(const char* file = __builtin_FILE(),
 }
 #endif
 
-/// This lane waits for something another lane must do.
-QUARRY_DEVICE inline void spin() {
+/// This lane waits for something another lane must do; on a GPU for about so many nanoseconds. Where many wait for the
+/// same word, short pauses keep those from memory who have to change it.
+QUARRY_DEVICE inline void spin([[maybe_unused]] unsigned pause = 32) {
 #if QUARRY_DEVICE_CODE
-  __nanosleep(32);
+  __nanosleep(pause);
 #else
   exec::ask([](exec::executor& e) { return e.spin(), 0; }, 0);
 #endif
