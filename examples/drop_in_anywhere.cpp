@@ -37,7 +37,7 @@ struct mirror_lines {
   }
 };
 
-struct mirror_back : quarry::heap_ref<quarry::cfmmalloc> {  // a heap of its own
+struct mirror_back : quarry::heap_ref<> {  // a heap of its own
   char* text;
   QUARRY_DEVICE void operator()() const {
     char* line = text + quarry::simt::global_thread() * width;
@@ -62,7 +62,7 @@ int main() {
   quarry::launch({lines / 128, 128}, mirror_lines{there.data()});
   const auto mirrored = there.to_host();
 
-  const quarry::heap<quarry::cfmmalloc> heap(16_MiB);
+  const quarry::heap<> heap(16_MiB);
   quarry::launch({lines / 128, 128}, mirror_back{heap.ref(), there.data()});
   const auto again = there.to_host();
 

@@ -8,12 +8,12 @@
 
 using namespace quarry::literals;
 namespace simt = quarry::simt;
-using memory_ref = quarry::heap_ref<quarry::cfmmalloc>;
+using memory_ref = quarry::heap_ref<>;
 using numbers = quarry::vector<std::uint32_t, memory_ref>;
 
 int main() {
   constexpr std::uint32_t blocks = 8, threads = 128, lanes = blocks * threads;
-  const quarry::heap<quarry::cfmmalloc> heap(16_MiB);
+  const quarry::heap<> heap(16_MiB);
   const auto memory = heap.ref();
   simt::array<numbers*, quarry::default_machine> shared(lanes / 32);
   simt::array<std::uint32_t, quarry::default_machine> totals(3);  // divisors, primes, refused

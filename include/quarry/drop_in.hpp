@@ -33,7 +33,7 @@
 namespace quarry::drop_in {
 
 /// It frees, and knows the sizes of blocks, which realloc needs.
-using allocator_type = cfmmalloc;
+using allocator_type = slab;
 
 namespace detail {
 

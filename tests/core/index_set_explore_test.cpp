@@ -45,9 +45,14 @@ struct take_and_put {
     unsigned count = 0;
     for (unsigned step = 0; step < 6; ++step) {
       if (count < 8 && draw.below(2) == 0) {
-        const std::uint32_t length = draw.below(3) == 0 ? 1 + draw.below(longest) : 1;
-        const std::uint32_t first =
-            length == 1 ? set.take(draw.next(), 1 + draw.below(64)) : set.take_run(length, draw.next());
+        std::uint32_t length = draw.below(3) == 0 ? 1 + draw.below(longest) : 1;
+        std::uint32_t first = index_set::none;
+        if (length == 1)
+          first = set.take(draw.next(), 1 + draw.below(64));
+        else if (draw.below(2) == 0)
+          first = set.take_run(length, draw.next());
+        else
+          first = take_some(draw, length);
         if (first == index_set::none) continue;
         mine[count++] = {first, length};
         mark(mine[count - 1], 0, static_cast<std::uint32_t>(simt::global_thread() + 1));
@@ -58,6 +63,15 @@ struct take_and_put {
     while (count > 0) put(mine[--count]);
   }
 
+  std::uint32_t take_some(simt::lane_random& draw, std::uint32_t& length) const {
+    if (length > 64) length = 64;
+    const std::uint32_t most = length;
+    const std::uint32_t least = 1 + draw.below(length);
+    const std::uint32_t first = set.take_some_in(draw.below((set.size() + 63) / 64), length, least, draw.next());
+    if (first != index_set::none && (length > most || length < least))
+      simt::fail("a run is longer or shorter than it may be");
+    return first;
+  }
   void put(held h) const {
     mark(h, static_cast<std::uint32_t>(simt::global_thread() + 1), 0);
     if (h.length == 1)
@@ -114,6 +128,24 @@ TEST(IndexSet, TakesTheLowestRun) {
   EXPECT_EQ(owned.set().find_run(10, 0), 491u);
   EXPECT_EQ(owned.set().take_run(19, 7), 491u);
   EXPECT_EQ(owned.set().take_run(19, 7), index_set::none);
+}
+
+TEST(IndexSet, TakesRunsAtMultiplesOfTheirLength) {
+  owned_set owned(128);
+  owned.refill();
+  for (const std::uint32_t i : {1u, 34u}) owned.set().take_this(i);
+  std::uint32_t n = 16;
+  EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0), 16u);
+  n = 16;
+  EXPECT_EQ(owned.set().take_some_in(0, n, 16, 63), 48u);
+  n = 16;
+  EXPECT_EQ(owned.set().take_some_in(0, n, 9, 0), index_set::none) << "only shorter ones are left";
+  n = 23;
+  EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0), 8u);
+  EXPECT_EQ(n, 8u);
+  n = 64;
+  EXPECT_EQ(owned.set().take_some_in(1, n, 64, 5), 64u);
+  EXPECT_EQ(n, 64u);
 }
 
 TEST(IndexSet, RefusesWhatItDoesNotHave) {

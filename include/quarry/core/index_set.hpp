@@ -276,7 +276,7 @@ QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std:
     std::uint32_t length = 1u << log2_floor(n);
     std::uint64_t starts = aligned_runs(seen, length);
     while (starts == 0 && length / 2 >= least) starts = aligned_runs(seen, length /= 2);
-    if (starts == 0) break;
+    if (starts == 0 || length < least) break;
     const std::uint64_t ahead = starts & ~std::uint64_t{0} << salt % 64;
     const unsigned place = simt::lowest_bit(ahead != 0 ? ahead : starts);
     const std::uint64_t run = ~std::uint64_t{0} >> (64 - length) << place;

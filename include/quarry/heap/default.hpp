@@ -2,11 +2,11 @@
 #pragma once
 /// What heap<> uses where nothing is chosen.
 
-#include <quarry/pool/system_heap.hpp>
+#include <quarry/pool/slab.hpp>
 #include <quarry/simt/machine.hpp>
 
 namespace quarry {
 
-using default_allocator = system_heap;
+using default_allocator = slab;
 
 }  // namespace quarry

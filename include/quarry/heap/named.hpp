@@ -41,8 +41,7 @@ inline constexpr allocator_label label_of = {};
 
 template <>
 inline constexpr allocator_label label_of<slab> = {"Quarry", "quarry::slab",
-                                                   "slots of a class side by side, handed out by ticket",
-                                                   "a kernel that exhausts a heap of 128 KiB again and again hung"};
+                                                   "slots of a class side by side, handed out by ticket"};
 template <>
 inline constexpr allocator_label label_of<bump> = {"AtomicMalloc", "quarry::bump", "one counter, no free"};
 template <>
@@ -87,12 +86,10 @@ inline constexpr allocator_label label_of<warp_cfmmalloc> = {"CFMMalloc-warp", "
                                                              "CFMMalloc, asked once a warp"};
 template <>
 inline constexpr allocator_label label_of<scatter_alloc> = {"ScatterAlloc", "quarry::scatter_alloc",
-                                                            "pages of equal chunks, found by hashing",
-                                                            "mixed sizes and full heaps left pages that count chunks which nobody has"};
+                                                            "pages of equal chunks, found by hashing"};
 template <>
 inline constexpr allocator_label label_of<warp_scatter> = {"ScatterAlloc-warp", "quarry::warp_scatter",
-                                                           "ScatterAlloc, asked once a warp",
-                                                           label_of<scatter_alloc>.trial};
+                                                           "ScatterAlloc, asked once a warp"};
 template <>
 inline constexpr allocator_label label_of<xmalloc> = {"XMalloc", "quarry::xmalloc",
                                                       "asked once a warp, FIFOs of free blocks, over CUDA's malloc"};

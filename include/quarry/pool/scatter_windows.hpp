@@ -8,8 +8,8 @@
 ///
 /// A window is one page at first and moves on when it is full, so that lone requests fill pages
 /// instead of opening one each. It grows by one page for each request that lost its page to others:
-/// as wide as there are lanes in each other's way, up to 1/64 of the pool for a capacity. Large
-/// pools have eight sets of windows, and a multiprocessor uses one of them.
+/// as wide as there are lanes in each other's way, up to 1/512 of the pool. Large pools have eight
+/// sets of windows, and a multiprocessor uses one of them.
 ///
 /// Where to look, one after the other, for the lanes of a warp that want the same capacity:
 ///   first_place  a hashed page of the window, and those that follow it: one for each lane
@@ -153,7 +153,7 @@ QUARRY_DEVICE std::uint32_t scatter_windows<MaxCapacity>::near_place(scatter_pag
   std::uint32_t page = place(pages, here, random);
   crowded = us.which(crowded) != 0;
   if (crowded) {
-    if (us.rank == 0 && more(here) < pages.count() / (64 * sets(pages)))
+    if (us.rank == 0 && more(here) < pages.count() / 512)
       window(pages, capacity).add(one_more, simt::relaxed);
     page += us.rank;
   } else {
