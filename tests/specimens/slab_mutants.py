@@ -24,8 +24,8 @@ MUTANTS = {
     "recycles_without_counting": (
         "", 2_000,
         [("slab_segments.hpp",
-          "while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word, simt::acquire));",
-          "while (!state_word(segment).compare_exchange(s.word, s.word, simt::acquire));")]),
+          "while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word,",
+          "while (!state_word(segment).compare_exchange(s.word, s.word,")]),
     # Who waits for an entry is not told that there is no memory for it.
     "keeps_quiet_about_a_failure": (
         "step limit", 200,
