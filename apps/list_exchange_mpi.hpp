@@ -61,9 +61,17 @@ struct numbered_list {
 class one_sided {
  public:
   one_sided(MPI_Comm workers, numbered_list& list) {
-    MPI_Win_create(list.nodes.data(),
-                   static_cast<MPI_Aint>(list.nodes.size() * sizeof(numbered_node)),
-                   sizeof(numbered_node), MPI_INFO_NULL, workers, &window_);
+    // Not every build of MPI can make windows everywhere: that is to be said, not the end of all ranks.
+    MPI_Errhandler before = MPI_ERRHANDLER_NULL;
+    MPI_Comm_get_errhandler(workers, &before);
+    MPI_Comm_set_errhandler(workers, MPI_ERRORS_RETURN);
+    const int outcome = MPI_Win_create(list.nodes.data(),
+                                       static_cast<MPI_Aint>(list.nodes.size() * sizeof(numbered_node)),
+                                       sizeof(numbered_node), MPI_INFO_NULL, workers, &window_);
+    MPI_Comm_set_errhandler(workers, before);
+    if (before != MPI_ERRORS_ARE_FATAL && before != MPI_ERRORS_RETURN) MPI_Errhandler_free(&before);
+    if (outcome != MPI_SUCCESS)
+      throw error("one-sided access: MPI can not make a window here (with Open MPI, try mpirun --mca osc ^ucx)");
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
   }
   ~one_sided() {

@@ -258,6 +258,7 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
         "list-exchange", "Linked lists exchanged as whole regions, and node by node under mpirun");
     add_count(*command, "--nodes", o->nodes, "Of each worker's list", 1);
     add_count(*command, "--rounds", o->rounds, "Through all pairs", 1);
+    o->apart = true;  // whole regions are copied, and nothing is handed over
     add_cluster_options(*command, *o);
     command->callback([o, &chosen] {
       chosen = [o] { return on_cluster(*o, [&](cluster::worker& w) { return run_lists(*o, w); }); };

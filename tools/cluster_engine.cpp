@@ -18,8 +18,9 @@ void add_cluster_options(CLI::App& command, cluster_options& o) {
             100'000);
   add_count(command, "--seed", o.seed, "Decides everything random");
   command.add_flag("--no-leases", o.asks, "Every allocation asks a scheduler");
-  command.add_flag("--apart", o.apart,
-                   "Workers of a host share no memory: huge pages, but hand-overs copy");
+  command.add_flag("--apart,!--together", o.apart,
+                   fmt::format("Workers of a host share no memory: huge pages, but hand-overs copy{}",
+                               o.apart ? " (so it is, unless --together)" : ""));
   command.add_flag("--status", o.status, "A line on stderr every second");
   command.add_flag("--json", o.json, "Print one line of JSON");
 }

@@ -104,7 +104,8 @@ class UnderMpi(unittest.TestCase):
             self.skipTest("no launcher")
         for app, more in (("barnes-hut", ["--bodies", "500", "--steps", "2", "--status"]),
                           ("delaunay", ["--points", "2000", "--hand-over"]),
-                          ("list-exchange", ["--nodes", "300", "--apart"])):
+                          ("list-exchange", ["--nodes", "300"]),
+                          ("list-exchange", ["--nodes", "300", "--together"])):
             result = run([*LAUNCHER, "-n", "5", *PROGRAM, "cluster", app, *more, "--json"])
             self.assertEqual(result.returncode, 0, result.stderr)
             line = json.loads(result.stdout)
