@@ -18,8 +18,14 @@ using namespace quarry;
 using namespace quarry::testing;
 
 static_assert(freeing_allocator<buffer<cfmalloc>> && freeing_allocator<coalesce<buffer<cfmalloc>>>);
-static_assert(buffer<cfmalloc>::most_withheld < 64u << 20);
-static_assert(buffer<cfmalloc>::fifo::capacity == 16);
+// As in the paper: 256 blocks a class.
+static_assert(buffer<cfmalloc, 16>::fifo::capacity == 16);
+static_assert(buffer<cfmalloc, 16>::most_withheld(1u << 30) < 64u << 20);
+// By the pool: less than half of it, but for small ones.
+static_assert(buffer<cfmalloc>::fifo::capacity == 64);
+static_assert(buffer<cfmalloc>::most_withheld(1u << 10) < 16u << 20);
+static_assert(buffer<cfmalloc>::most_withheld(1u << 30) < 1u << 29);
+static_assert(buffer<cfmalloc>::most_withheld(1u << 29) > 8448 * 640);
 
 using one_fifo = heap<buffer<watched<cfmalloc>, 1>, here>;
 
@@ -57,6 +63,19 @@ TEST(Buffer, GivesBackWhatDoesNotFitIntoItsFifo) {
   for (int i = 0; i < 3; ++i) blocks.push_back(h.malloc(64));
   for (void* p : blocks) h.free(p);
   EXPECT_EQ(calls_of(h.statistics()).frees, 1u);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+TEST(Buffer, TriesOtherFifosBeforeTheUpstream) {
+  // Four FIFOs of one block. Without a second try the upstream would get 1.5 of 4 blocks, on average.
+  const heap<buffer<watched<cfmalloc>, 4, 512, 4>, here> h(bytes(1u << 20));
+  constexpr std::uint32_t rounds = 200;
+  for (std::uint32_t round = 0; round < rounds; ++round) {
+    const auto got = malloc_together(h, {64, 64, 64, 64});
+    free_together(h, got, 0, got.size());
+  }
+  EXPECT_LT(calls_of(h.statistics()).frees, rounds);
+  EXPECT_LT(calls_of(h.statistics()).mallocs, rounds + 4);
   EXPECT_EQ(h.check_invariants(), "");
 }
 

@@ -3,9 +3,11 @@
 
 #include <quarry/heap.hpp>
 #include <quarry/pool/circular.hpp>
+#include <quarry/simt/explore.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <map>
 #include <vector>
@@ -103,6 +105,87 @@ TYPED_TEST(Circular, FindsTheOneFreeChunkWhereverTheSearchStarts) {
     void* again = h.malloc(100);
     EXPECT_NE(again, nullptr);
     EXPECT_EQ(h.malloc(100), nullptr);
+  }
+}
+
+/// Memory is refused, and then there is room: the notes that refusals leave must not hide it.
+TYPED_TEST(Circular, FindsTwoNeighboursThatWereFreedAfterARefusal) {
+  const heap<TypeParam, cpu> h(4_KiB);
+  std::vector<void*> blocks;
+  while (void* p = h.malloc(32)) blocks.push_back(p);
+  std::sort(blocks.begin(), blocks.end());
+  ASSERT_EQ(blocks.size(), 128u);
+  for (std::size_t i = 0; i + 1 < blocks.size(); ++i)
+    for (const std::size_t first : {i, i + 1}) {
+      EXPECT_EQ(h.malloc(64), nullptr);
+      h.free(blocks[first]);
+      EXPECT_EQ(h.malloc(64), nullptr);
+      h.free(blocks[2 * i + 1 - first]);
+      void* const both = h.malloc(64);
+      EXPECT_EQ(both, blocks[i]);
+      h.free(both);
+      EXPECT_NE(h.malloc(32), nullptr);
+      EXPECT_NE(h.malloc(32), nullptr);
+    }
+}
+
+TYPED_TEST(Circular, FindsALongRunThatGrowsFromEitherEnd) {
+  for (const bool forwards : {false, true}) {
+    const heap<TypeParam, cpu> h(4_KiB);
+    std::vector<void*> blocks;
+    while (void* p = h.malloc(32)) blocks.push_back(p);
+    std::sort(blocks.begin(), blocks.end());
+    for (std::size_t i = 0; i < 100; ++i) {  // of more than one region
+      EXPECT_EQ(h.malloc(100 * 32), nullptr) << i;
+      h.free(blocks[forwards ? 10 + i : 109 - i]);
+    }
+    EXPECT_EQ(h.malloc(100 * 32), blocks[10]);
+  }
+}
+
+template <class Ref>
+struct ask_once {
+  Ref heap;
+  std::uint64_t size;
+  void** got;
+  void operator()() const { got[simt::global_thread()] = heap.malloc(size); }
+};
+
+TYPED_TEST(Circular, RefusesASecondTimeWithoutReadingThePool) {
+  const heap<TypeParam, cpu> h(4_MiB);
+  using kernel = ask_once<typename heap<TypeParam, cpu>::ref_type>;
+  while (h.malloc(32) != nullptr) {
+  }
+  simt::explorer one_lane;
+  void* got = &got;
+  EXPECT_TRUE(one_lane.run({.step_limit = 10'000'000}, {1, 1}, kernel{h.ref(), 32, &got}).ok());
+  EXPECT_EQ(got, nullptr);
+  for (const std::uint64_t size : {32u, 33u, 1000u, 100'000u}) {
+    const std::uint64_t before = one_lane.counts().loads;
+    EXPECT_TRUE(one_lane.run({}, {1, 1}, kernel{h.ref(), size, &got}).ok());
+    EXPECT_EQ(got, nullptr);
+    EXPECT_LT(one_lane.counts().loads - before, 10'000u) << "of 131,072 chunks";
+  }
+}
+
+/// All lanes are under way at once, and others cut the chunks that a lane looks at: it may not give up for that.
+TYPED_TEST(Circular, RefusesNobodyBeforeThePoolIsFull) {
+  using ref = typename heap<TypeParam, cpu>::ref_type;
+  for (std::uint64_t seed = 0; seed < 6; ++seed) {
+    const heap<TypeParam, cpu> h(128_KiB);
+    simt::explorer all_at_once;
+    std::vector<void*> got(128);
+    std::uint64_t served = 0;
+    for (bool full = false; !full;) {
+      const auto result = all_at_once.run({.seed = seed, .step_limit = 100'000'000}, {2, 64},
+                                          ask_once<ref>{h.ref(), 256, got.data()});
+      ASSERT_EQ(result.failure, "");
+      for (const void* p : got) {
+        served += p != nullptr;
+        full |= p == nullptr;
+      }
+    }
+    EXPECT_EQ(served, 512u) << "seed " << seed;
   }
 }
 

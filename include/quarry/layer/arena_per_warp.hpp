@@ -63,8 +63,11 @@ class arena_per_warp {
     std::uint64_t& place = open_[number % count_];
     std::uint64_t arena = simt::atomic_ref<std::uint64_t>(place).load(simt::acquire);
     if (arena == 0) arena = open(arenas_, place);
-    void* const block = arenas_.resume(reinterpret_cast<void*>(arena)).alloc(n);
-    return block != nullptr ? block : arenas_.malloc(n);
+    if (arena != 0) {
+      warp mine = arenas_.resume(reinterpret_cast<void*>(arena));
+      if (void* const block = mine.alloc(n, arenas_.upstream())) return block;
+    }
+    return arenas_.malloc(n);
   }
 
   std::string check_invariants() const { return arenas_.check_invariants(); }

@@ -65,7 +65,7 @@ class warp_arena {
     std::uint64_t opened;
     std::uint64_t closed;
   };
-  using header = warp_header<home, Superblock, Entries>;
+  using header = warp_header<home, Upstream, Superblock, Entries>;
   static constexpr std::uint32_t most_together = 1u << 26;  // 32 of them add up in 32 bits
   static_assert(is_power_of_two(Block) && Block >= block_alignment && sizeof(header) % Block == 0);
   static_assert(Superblock == 0 || Superblock >= sizeof(header) + Block);
@@ -100,6 +100,7 @@ class warp_arena {
   /// Goes on with what keep() returned.
   QUARRY_DEVICE warp resume(void* kept) const { return warp(static_cast<header*>(kept)); }
 
+  QUARRY_DEVICE const Upstream& upstream() const { return upstream_; }
   // Blocks that are no arena's.
   QUARRY_DEVICE void* malloc(std::size_t n) const { return upstream_.malloc(n); }
   QUARRY_DEVICE void free(void* p) const { upstream_.free(p); }
@@ -123,12 +124,13 @@ class warp_arena {
     return align_up(static_cast<std::uint32_t>(n), Block);
   }
 
-  // Off the fast path; plain values only, so that nothing is put on the stack.
+  // Off the fast path. A kernel needs the registers of its longest chain of calls: inlined is what has much to keep
+  // across a call. Plain values only, so that nothing is put on the stack.
   QUARRY_DEVICE QUARRY_NOINLINE static header* open(home* at);
-  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* take_late(header* h, std::uint32_t n, simt::lane_mask group);
-  QUARRY_DEVICE QUARRY_NOINLINE static std::byte* take_alone(header* h, std::uint64_t n) { return h->take(n); }
+  QUARRY_DEVICE static std::byte* take_late(header* h, std::uint32_t size, simt::lane_mask group,
+                                            const Upstream& from);
   QUARRY_DEVICE QUARRY_NOINLINE static header* next_round(header* h);
-  QUARRY_DEVICE QUARRY_NOINLINE static void leave(header* h);
+  QUARRY_DEVICE static void leave(header* h);
   QUARRY_DEVICE static std::uint64_t go_ahead(header* h, std::uint64_t seen, std::uint32_t lanes);
 
   Upstream upstream_;
@@ -142,11 +144,15 @@ inline std::uint64_t arenas_open(const heap_statistics& s) { return s.classes.at
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 class warp_arena<U, Superblock, Block, Entries>::warp {
  public:
-  QUARRY_DEVICE warp() : warp(nullptr, nullptr) {}  // no arena
+  QUARRY_DEVICE warp() : warp(nullptr) {}  // no arena
 
   /// n bytes, aligned to Block; nullptr for n = 0, when nothing fits, and without an arena.
   QUARRY_DEVICE void* alloc(std::size_t n) {
-    if (header_ == nullptr) return nullptr;
+    return header_ == nullptr ? nullptr : alloc(n, header_->home().upstream);
+  }
+  /// The same where there is an arena, and another handle of the upstream at hand.
+  QUARRY_DEVICE void* alloc(std::size_t n, const U& from) {
+    if (superblock_ == nullptr) superblock_ = header_->current();
     const bool wide = n > most_together;
     const auto key = reinterpret_cast<std::uint64_t>(header_) | std::uint64_t{wide};
     simt::lane_mask group = simt::match_any(simt::coalesced(), key);
@@ -162,10 +168,8 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
       group = simt::ballot(group, !served);
       if (served) return n == 0 ? nullptr : superblock_ + used;
     }
-    std::byte* const block = wide ? take_alone(header_, n)
-                                  : take_late(header_, static_cast<std::uint32_t>(n), group);
-    superblock_ = header_->current();
-    return block;
+    superblock_ = nullptr;
+    return wide ? header_->take(n, from) : take_late(header_, rounded(n), group, from);
   }
 
   /// What this lane got is freed when all lanes of the arena have said so.
@@ -187,8 +191,8 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
 
  private:
   friend class warp_arena;
-  QUARRY_DEVICE explicit warp(header* h) : warp(h, h == nullptr ? nullptr : h->current()) {}
-  QUARRY_DEVICE warp(header* h, std::byte* superblock) : header_(h), superblock_(superblock) {}
+  QUARRY_DEVICE explicit warp(header* h, std::byte* superblock = nullptr)
+      : header_(h), superblock_(superblock) {}
 
   /// Takes `size` bytes of the superblock. Returns where; Superblock: there is no room.
   QUARRY_DEVICE std::uint32_t add(std::uint32_t size) const {
@@ -202,7 +206,7 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
   }
 
   header* header_;
-  std::byte* superblock_;  // where this lane would try first: full, perhaps, but never freed
+  std::byte* superblock_;  // where this lane would try first: full, perhaps, but not freed; nullptr: the current one
 };
 
 // ---- slow paths ----------------------------------------------------------------------------------
@@ -220,17 +224,17 @@ QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(home* at) -> 
 }
 
 /// For the lanes of a group that found no room in the superblock: the highest ones, because places grow with
-/// the lanes. Together, if that works; else each for itself.
+/// the lanes. Together, if that works; else each for itself. `size` is rounded; 0 gets nothing.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
-QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(header* h, std::uint32_t n,
-                                                                              simt::lane_mask group) {
-  const auto sum = simt::scan_add(group, rounded(n));
+QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(
+    header* h, std::uint32_t size, simt::lane_mask group, const U& from) {
+  const std::uint32_t before = simt::scan_add(group, size).before;
   std::byte* block = nullptr;
-  if (simt::lane_id() == simt::highest_bit(group)) block = header::provide(h, sum.total);
+  if (simt::lane_id() == simt::highest_bit(group)) block = header::provide(h, before + size, from);
   simt::sync_warp(group);
   block = simt::shuffle(group, block, simt::highest_bit(group));
-  if (n == 0) return nullptr;
-  return block != nullptr ? block + sum.before : h->take(n);
+  if (size == 0) return nullptr;
+  return block != nullptr ? block + before : h->take(size, from);
 }
 
 /// Lanes go from this round to the next.

@@ -57,8 +57,9 @@ struct round_state {
   QUARRY_DEVICE static std::uint64_t next(std::uint64_t word) { return word >> 12 << 4; }
 };
 
-/// Home: where blocks come from and go to; it has an `upstream`.
-template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
+/// Home: where blocks come from and go to; it has an `upstream`. Who asks for memory names the upstream: a handle
+/// among the kernel's arguments takes no registers, that copy of it does.
+template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
 class alignas(16) warp_header {
  public:
   using list = superblock_list<Entries>;
@@ -82,9 +83,9 @@ class alignas(16) warp_header {
 
   // nullptr: the upstream refused.
   /// So many bytes for a group of lanes.
-  QUARRY_DEVICE static std::byte* provide(warp_header* h, std::uint32_t size);
+  QUARRY_DEVICE static std::byte* provide(warp_header* h, std::uint32_t size, const Upstream& from);
   /// A block of the upstream, noted in a list.
-  QUARRY_DEVICE std::byte* take(std::uint64_t size);
+  QUARRY_DEVICE std::byte* take(std::uint64_t size, const Upstream& from);
 
   // By all lanes of a group, when they alone are left.
   QUARRY_DEVICE void free_blocks(simt::lane_mask group);
@@ -114,8 +115,8 @@ class alignas(16) warp_header {
 
 // ---- bodies ------------------------------------------------------------------------------------------
 
-template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE warp_header<Home, Superblock, Entries>* warp_header<Home, Superblock, Entries>::make(
+template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
+QUARRY_DEVICE warp_header<Home, Upstream, Superblock, Entries>* warp_header<Home, Upstream, Superblock, Entries>::make(
     Home& home, std::uint32_t lanes) {
   void* block = nullptr;
   if constexpr (Superblock != 0) block = home.upstream.malloc(Superblock);
@@ -131,35 +132,36 @@ QUARRY_DEVICE warp_header<Home, Superblock, Entries>* warp_header<Home, Superblo
   return h;
 }
 
-template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE void warp_header<Home, Superblock, Entries>::start_again() {
+template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
+QUARRY_DEVICE void warp_header<Home, Upstream, Superblock, Entries>::start_again() {
   word(used_).store(used_at_first_, simt::relaxed);
   word(current_).store(reinterpret_cast<std::uint64_t>(this), simt::relaxed);
   word(newest_).store(reinterpret_cast<std::uint64_t>(&first_), simt::relaxed);
   word(first_.count).store(0, simt::relaxed);
 }
 
-template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE std::byte* warp_header<Home, Superblock, Entries>::provide(warp_header* h,
-                                                                         std::uint32_t size) {
+template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
+QUARRY_DEVICE std::byte* warp_header<Home, Upstream, Superblock, Entries>::provide(
+    warp_header* h, std::uint32_t size, const Upstream& from) {
   if (size <= room) {
     std::byte* const there = h->current();  // somebody may have brought it since
     const std::uint64_t first = counter(there).fetch_add(size, simt::relaxed);
     if (first + size <= Superblock) return there + first;
   }
-  std::byte* const fresh = h->take(size <= room ? Superblock : size);
+  std::byte* const fresh = h->take(size <= room ? Superblock : size, from);
   if (fresh == nullptr || size > room) return fresh;
   counter(fresh).store(superblock_header + size, simt::relaxed);
   word(h->current_).store(reinterpret_cast<std::uint64_t>(fresh), simt::release);
   return fresh + superblock_header;
 }
 
-template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE std::byte* warp_header<Home, Superblock, Entries>::take(std::uint64_t size) {
+template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
+QUARRY_DEVICE std::byte* warp_header<Home, Upstream, Superblock, Entries>::take(
+    std::uint64_t size, const Upstream& from) {
   std::uint64_t* const entry = claim(newest());
   const bool full = entry == nullptr;
   const auto block = reinterpret_cast<std::uint64_t>(
-      home().upstream.malloc(full ? saturating_add(size, sizeof(list)) : size));
+      from.malloc(full ? saturating_add(size, sizeof(list)) : size));
   if (!full) word(*entry).store(block, simt::relaxed);
   if (!full || block == 0) return reinterpret_cast<std::byte*>(block);
   // The block begins with a list, if nobody else brought one by now.
@@ -176,8 +178,8 @@ QUARRY_DEVICE std::byte* warp_header<Home, Superblock, Entries>::take(std::uint6
   return reinterpret_cast<std::byte*>(fresh + 1);
 }
 
-template <class Home, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE void warp_header<Home, Superblock, Entries>::free_blocks(simt::lane_mask group) {
+template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
+QUARRY_DEVICE void warp_header<Home, Upstream, Superblock, Entries>::free_blocks(simt::lane_mask group) {
   for (;;) {
     for (std::uint32_t i = simt::popc(group & simt::lanes_below());
          i < Entries && i < word(newest()->count).load(simt::relaxed); i += simt::popc(group))

@@ -27,19 +27,16 @@
 /// Invariants. A free place starts a true free chunk: only a chunk's owner puts, only take() takes. Chunks
 /// that owners hold and free chunks tile the pool at all times; the ring from granule 0 visits exactly them.
 /// Why stale offsets and headers do no harm: see circular_header.hpp.
-/// Bound: a walk goes forward to the end marker, twice more through the whole ring, and then gives up. Until the
-/// last time it passes by chunks that others are about to cut; then it waits for them, so that a request is
-/// refused only if each chunk, when the walk came by, was in use or too small. A chunk is busy for a bounded
-/// number of its owner's steps.
-/// A refusal is remembered: the lane leaves a mark before its last lap, and if the mark is still there at its
-/// end, it is replaced by the size that fits nowhere; requests of that size and above then fail at once. Each
-/// free wipes the word after it has put its chunk back. Both sides change the word by one atomic operation:
-/// either the free comes first, and the lap sees the chunk, or it wipes the mark, and nothing is remembered.
-/// Progress: a take that fails was overtaken by another's success.
+/// Bound: a walk ends when it comes to the end marker for the second time, or after 2^16 chunks. It passes by chunks
+/// that others are about to cut. Then the whole pool is searched (circular_regions.hpp), and that waits for them: a
+/// request is refused only if no run of free chunks was long enough when the search came by. The search leaves
+/// notes, so that the next refusal costs a glance at each of 1024 regions, until something is freed there.
+/// Progress: a take that fails was overtaken by another's success; then a search is repeated.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
 #include <quarry/pool/circular_header.hpp>
+#include <quarry/pool/circular_regions.hpp>
 #include <quarry/simt/ids.hpp>
 
 #include <algorithm>
@@ -65,34 +62,24 @@ class circular {
         granules_(static_cast<std::uint32_t>(pool.size >> shift_)),
         last_offset_(offset_count(pool.size) - 1),
         offsets_(metadata.take<std::uint32_t>("offsets", offset_count(pool.size) * stride)),
-        refusal_(metadata.take<std::uint32_t>("refusal", stride)),
-        headers_(metadata, granules_) {}
+        headers_(metadata, granules_),
+        regions_(metadata, granules_) {}
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const;
 
   QUARRY_DEVICE void* malloc(std::size_t n) const {
     if (n - 1 >= std::uint64_t{granules_} << shift_) return nullptr;
     const auto size = static_cast<std::uint32_t>((n - 1) >> shift_) + 1;
-    if (size >= hopeless().load(simt::relaxed)) return nullptr;
     std::uint32_t at = offset().load(simt::relaxed);
-    for (std::uint32_t laps = 0;;) {
+    for (std::int32_t visits = most_visits;;) {
       std::uint32_t next;
-      if (headers_.take(at, next, laps >= last_lap)) {
-        next = absorb(next, at + size);
-        if (at + size <= next) {
-          offset().store(cut(at, size, next), simt::relaxed);
-          return pool_ + (std::uint64_t{at} << shift_);
-        }
-        headers_.put(at, next);
-      }
-      if (next <= at) {  // the end marker
-        if (laps >= last_lap) {
-          hopeless().compare_exchange(laps, size, simt::relaxed);
-          return nullptr;
-        }
-        if (++laps == last_lap) laps = begin_watch();
-      }
+      if (headers_.take(at, next) && serve(at, size, next)) return pool_ + (std::uint64_t{at} << shift_);
+      visits -= next <= at ? most_visits / 2 : 1;  // the end marker comes dear
       at = next;
+      if (visits > 0 && (visits % 64 != 0 || !regions_.hopeless(at, size))) continue;
+      at = regions_.search(headers_, size);
+      if (at == regions_.nowhere) return nullptr;
+      visits = 1;
     }
   }
 
@@ -102,7 +89,7 @@ class circular {
         static_cast<std::uint64_t>(static_cast<std::byte*>(block) - pool_) >> shift_);
     const std::uint32_t next = headers_.end_of(at);
     headers_.put(at, absorb(next, next + 1));
-    hopeless().bit_or(nothing_hopeless, simt::release);
+    regions_.count_free(at);
   }
 
   /// What a live block holds.
@@ -133,9 +120,7 @@ class circular {
   static constexpr std::uint64_t smallest_granule_shift = 5;
   static constexpr std::uint32_t stride = 32;          // offsets lie a cache line apart
   static constexpr std::uint32_t most_levels = 20;     // of all heaps together: a million chunks
-  static constexpr std::uint32_t last_lap = 2;
-  static constexpr std::uint32_t first_mark = std::uint32_t{1} << 31;
-  static constexpr std::uint32_t nothing_hopeless = ~std::uint32_t{0};
+  static constexpr std::int32_t most_visits = 1 << 18;  // before the search through all regions
 
   static std::uint32_t granule_shift(std::uint64_t bytes) {
     std::uint64_t shift = smallest_granule_shift;
@@ -154,20 +139,17 @@ class circular {
     return simt::atomic_ref<std::uint32_t>(offsets_[mine]);
   }
 
-  /// The smallest size known to fit nowhere until something is freed; or no size: the mark of a lane that is
-  /// looking, or nothing_hopeless.
-  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> hopeless() const {
-    return simt::atomic_ref<std::uint32_t>(refusal_[0]);
+  /// Ours from `at` to `next`: a block, if that and the free chunks behind it are enough. Else it is put back.
+  QUARRY_DEVICE bool serve(std::uint32_t at, std::uint32_t size, std::uint32_t& next) const {
+    next = absorb(next, at + size);
+    const bool enough = at + size <= next;
+    if (enough) {
+      offset().store(cut(at, size, next), simt::relaxed);
+    } else {
+      headers_.put(at, next);
+    }
+    return enough;
   }
-  /// Leaves a mark that no other lane has, and returns it. If it is still there when the lap is over, nothing
-  /// was freed meanwhile.
-  QUARRY_DEVICE std::uint32_t begin_watch() const {
-    const std::uint32_t mark =
-        simt::atomic_ref<std::uint32_t>(refusal_[1]).fetch_add(1, simt::relaxed) | first_mark;
-    hopeless().exchange(mark, simt::acq_rel);
-    return mark;
-  }
-
   /// Free chunks from `next` on become part of ours, while it ends before `wanted`. Returns its end.
   QUARRY_DEVICE std::uint32_t absorb(std::uint32_t next, std::uint32_t wanted) const {
     for (std::uint32_t further; next < wanted && headers_.swallow(next, further); next = further) {
@@ -179,6 +161,7 @@ class circular {
   QUARRY_DEVICE std::uint32_t cut(std::uint32_t at, std::uint32_t size, std::uint32_t next) const {
     if (next - at - size > size / 16 * KeptSixteenths) {
       headers_.put(at + size, next);
+      regions_.count_rest(at, at + size);
       next = at + size;
     }
     headers_.keep(at, next);
@@ -210,8 +193,8 @@ class circular {
   std::uint32_t granules_;
   std::uint32_t last_offset_;
   std::uint32_t* offsets_;
-  std::uint32_t* refusal_;
   Header headers_;
+  circular_regions regions_;
 };
 
 using cmalloc = circular<split_header, offsets::one>;
@@ -243,14 +226,13 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(std::ui
       const std::uint32_t size = root >> level;
       const std::uint32_t at = front + level * root + (number - (std::uint32_t{1} << level)) * size;
       headers_.put(at, at + size);
+      regions_.count_free(at);
     } else if (const auto at = front + static_cast<std::uint32_t>(heap.granules()); at < end) {
       headers_.put(at, end);
+      regions_.count_free(at);
     }
   }
-  if (lane == 0) {
-    headers_.close(granules_);
-    hopeless().store(nothing_hopeless, simt::relaxed);
-  }
+  if (lane == 0) headers_.close(granules_);
 }
 
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>

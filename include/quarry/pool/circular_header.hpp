@@ -4,18 +4,18 @@
 ///
 /// Headers are kept outside the pool, one place per granule, so that nobody ever reads user data as a
 /// header (the published form does, after a merge). A chunk starts at granule `at` and ends where the
-/// next one starts. A place is in one of four states:
+/// next one starts. A place is in one of five states:
 ///
 ///   free       a free chunk starts here; only its owner made it so, and only take() and swallow() end it
 ///   busy       somebody has taken the chunk and is about to cut it: soon it is used, or free again
-///   used       a chunk in use starts here; or a *tombstone*: the start of a chunk that was merged away.
-///              Both say "go on at next", and next lies further on, at the start of a chunk or at
-///              another tombstone. A place that was a chunk's start once is never unwritten again.
+///   used       a chunk in use starts here
+///   merged     a *tombstone*: a chunk started here that was merged away
 ///   unwritten  0: no chunk ever started here
 ///
-/// Because tombstones lead on, a stale offset is harmless: a walk that starts at a merged-away chunk
-/// comes back to the list. The place after the last granule is the end marker, used for ever; its next
-/// is 0, which closes the circle.
+/// All but the last say where to go on: next lies further on, at the start of a chunk or at a tombstone. A place
+/// that was written once is never unwritten again. Because tombstones lead on, a stale offset is harmless: a walk
+/// that starts at a merged-away chunk comes back to the list. The place after the last granule is the end marker,
+/// used for ever; its next is 0, which closes the circle.
 ///
 /// fused_header   CFMalloc: one word, next << 2 | state. take() is one compare-exchange on the whole word;
 ///                the word describes the chunk fully, so finding the same word again (ABA) is finding the
@@ -24,9 +24,9 @@
 ///                next, which nobody else changes any more. A free chunk gets its next first, then the state.
 ///
 /// Ordering: put() releases, take() and swallow() acquire, so that what the old owner wrote is past when the
-/// new one starts. Nothing else needs an order: a walker that reads an old word is sent on to a place that was
-/// a chunk's start then; if it reads the place's word from before it was ever written (0), the store is under
-/// way and it looks again.
+/// new one starts. A walker that reads an old word is sent on to a place that was a chunk's start then; if it reads
+/// the place's word from before it was ever written (0), the store is under way and it looks again. keep() comes after
+/// what was counted (circular_regions.hpp), and look() before a counter is read.
 
 #include <quarry/core/carve.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -36,8 +36,7 @@
 
 namespace quarry {
 
-/// What a place holds, 0 apart.
-enum class chunk_state : std::uint32_t { used = 1, free = 2, busy = 3 };
+enum class chunk_state : std::uint32_t { unwritten = 0, used = 1, free = 2, busy = 3, merged = 4 };
 
 class fused_header {
  public:
@@ -47,21 +46,24 @@ class fused_header {
   fused_header(carve& metadata, std::uint64_t granules)
       : words_(metadata.take<std::uint32_t>("words", granules + 1)) {}
 
-  /// Makes the chunk at `at` ours if it is free, to be cut: busy. In any case `next` is where to go on.
-  /// A patient caller waits for a busy chunk, and tries again when another was faster: else it would pass by
-  /// what that one leaves.
-  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next, bool patient) const {
-    return claim(at, next, chunk_state::busy, patient);
+  /// What is at any place; `next` is where to go on, if it was ever written.
+  QUARRY_DEVICE chunk_state look(std::uint32_t at, std::uint32_t& next) const {
+    const std::uint32_t seen = word(at).load(simt::by_value);
+    next = seen >> 2;
+    return seen != 0 && seen % 4 == 0 ? chunk_state::merged : static_cast<chunk_state>(seen % 4);
   }
+  // At a place that was a chunk's start once. In any case `next` is where to go on.
+  /// Makes the chunk at `at` ours if it is free, to be cut: busy.
+  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next) const { return claim(at, next, chunk_state::busy); }
   /// Makes the chunk at `at` part of ours if it is free: a tombstone.
   QUARRY_DEVICE bool swallow(std::uint32_t at, std::uint32_t& next) const {
-    return claim(at, next, chunk_state::used, false);
+    return claim(at, next, chunk_state::merged);
   }
   /// Where a chunk of ours ends.
   QUARRY_DEVICE std::uint32_t end_of(std::uint32_t at) const { return word(at).load(simt::relaxed) >> 2; }
   /// A chunk of ours, in use up to there from now on.
   QUARRY_DEVICE void keep(std::uint32_t at, std::uint32_t next) const {
-    word(at).store(fuse(next, chunk_state::used), simt::relaxed);
+    word(at).store(fuse(next, chunk_state::used), simt::after_fence);
   }
   /// A chunk of ours, free from now on.
   QUARRY_DEVICE void put(std::uint32_t at, std::uint32_t next) const {
@@ -74,27 +76,23 @@ class fused_header {
   bool is_free(std::uint32_t at) const { return words_[at] % 4 == static_cast<std::uint32_t>(chunk_state::free); }
   std::uint32_t next(std::uint32_t at) const { return words_[at] >> 2; }
 
-  /// The word of a place that was a chunk's start once; a patient caller does not take busy for an answer.
-  QUARRY_DEVICE static std::uint32_t written(std::uint32_t& word, bool patient) {
+  /// The word of a place that was a chunk's start once: if it is 0, the store is under way.
+  QUARRY_DEVICE static std::uint32_t written(std::uint32_t& word) {
     for (;;) {
-      const std::uint32_t seen = simt::atomic_ref<std::uint32_t>(word).load(simt::relaxed);
-      if (seen != 0 && !(patient && seen % 4 == static_cast<std::uint32_t>(chunk_state::busy))) return seen;
+      if (const std::uint32_t seen = simt::atomic_ref<std::uint32_t>(word).load(simt::relaxed)) return seen;
       simt::spin();
     }
   }
 
  private:
   QUARRY_DEVICE static constexpr std::uint32_t fuse(std::uint32_t next, chunk_state state) {
-    return next << 2 | static_cast<std::uint32_t>(state);
+    return next << 2 | static_cast<std::uint32_t>(state) % 4;
   }
-  QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as, bool patient) const {
-    do {
-      std::uint32_t seen = written(words_[at], patient);
-      next = seen >> 2;
-      if (seen % 4 != static_cast<std::uint32_t>(chunk_state::free)) return false;
-      if (word(at).compare_exchange(seen, fuse(next, as), simt::acquire)) return true;
-    } while (patient);
-    return false;
+  QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as) const {
+    std::uint32_t seen = written(words_[at]);
+    next = seen >> 2;
+    return seen % 4 == static_cast<std::uint32_t>(chunk_state::free) &&
+           word(at).compare_exchange(seen, fuse(next, as), simt::acquire);
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> word(std::uint32_t at) const {
     return simt::atomic_ref<std::uint32_t>(words_[at]);
@@ -110,16 +108,19 @@ class split_header {
   split_header(carve& metadata, std::uint64_t granules)
       : headers_(metadata.take<header>("headers", granules + 1)) {}
 
-  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next, bool patient) const {
-    return claim(at, next, chunk_state::busy, patient);
+  QUARRY_DEVICE chunk_state look(std::uint32_t at, std::uint32_t& next) const {
+    const std::uint32_t seen = state(at).load(simt::by_value);
+    next = end_of(at);
+    return static_cast<chunk_state>(seen);
   }
+  QUARRY_DEVICE bool take(std::uint32_t at, std::uint32_t& next) const { return claim(at, next, chunk_state::busy); }
   QUARRY_DEVICE bool swallow(std::uint32_t at, std::uint32_t& next) const {
-    return claim(at, next, chunk_state::used, false);
+    return claim(at, next, chunk_state::merged);
   }
   QUARRY_DEVICE std::uint32_t end_of(std::uint32_t at) const { return next_word(at).load(simt::relaxed); }
   QUARRY_DEVICE void keep(std::uint32_t at, std::uint32_t next) const {
     next_word(at).store(next, simt::relaxed);
-    state(at).store(static_cast<std::uint32_t>(chunk_state::used), simt::relaxed);
+    state(at).store(static_cast<std::uint32_t>(chunk_state::used), simt::after_fence);
   }
   QUARRY_DEVICE void put(std::uint32_t at, std::uint32_t next) const {
     next_word(at).store(next, simt::relaxed);
@@ -138,18 +139,12 @@ class split_header {
     std::uint32_t next;
   };
 
-  QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as, bool patient) const {
-    std::uint32_t seen;
-    do {
-      seen = fused_header::written(headers_[at].state, patient);
-      if (seen == static_cast<std::uint32_t>(chunk_state::free) &&
-          state(at).compare_exchange(seen, static_cast<std::uint32_t>(as), simt::acquire)) {
-        next = end_of(at);
-        return true;
-      }
-    } while (patient && seen != static_cast<std::uint32_t>(chunk_state::used));
+  QUARRY_DEVICE bool claim(std::uint32_t at, std::uint32_t& next, chunk_state as) const {
+    std::uint32_t seen = fused_header::written(headers_[at].state);
+    const bool ours = seen == static_cast<std::uint32_t>(chunk_state::free) &&
+                      state(at).compare_exchange(seen, static_cast<std::uint32_t>(as), simt::acquire);
     next = end_of(at);
-    return false;
+    return ours;
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> state(std::uint32_t at) const {
     return simt::atomic_ref<std::uint32_t>(headers_[at].state);

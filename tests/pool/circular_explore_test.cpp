@@ -1,0 +1,32 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The circular four under explored schedules, in pools of several regions: refusals leave notes in one while
+/// others free and cut in the next.
+#include "check/effort.hpp"
+
+#include <quarry/pool/circular.hpp>
+
+#include <gtest/gtest.h>
+
+#include <cstdint>
+
+namespace quarry {
+namespace {
+
+template <class Allocator>
+class ExploreCircular : public ::testing::Test {};
+using four = ::testing::Types<cmalloc, cfmalloc, cmmalloc, cfmmalloc>;
+TYPED_TEST_SUITE(ExploreCircular, four);
+
+TYPED_TEST(ExploreCircular, OverSeveralRegions) {
+  for (const std::uint32_t lanes : {3u, 8u, 32u})
+    for (const exploration_strategy how : {exploration_strategy::both, exploration_strategy::lockstep})
+      expect_survival<TypeParam>({.bounds = {.lanes = lanes, .blocks = 2},
+                                  .pool_bytes = 4096,
+                                  .schedules = scaled(lanes == 32 ? 4000 : 15'000),
+                                  .strategy = how,
+                                  .step_limit = 400'000,
+                                  .refill_one_in = 4});
+}
+
+}  // namespace
+}  // namespace quarry
