@@ -26,6 +26,11 @@ demo: notice  ## Build the quarry command and let it show itself
 	$(call build,$(PRESET)) --target quarry_tool
 	$(call say,'build/bin/quarry demo')
 	@build/bin/quarry demo
+	$(call say,'A small benchmark and a page that shows it')
+	@rm -f build/demo.jsonl
+	@build/bin/quarry bench --quick --workloads alloc,mixed --out build/demo.jsonl; status=$$?; \
+	build/bin/quarry report build/demo.jsonl --title 'Quarry: a small benchmark' -o build/report.html && \
+	echo 'Look at it: $(CURDIR)/build/report.html' && exit $$status
 
 test: notice  ## Build everything and run all tests
 	$(call configure,$(PRESET))

@@ -3,8 +3,8 @@
 /// the simulated network (the question of Figures 4e and 4f in Lyberis et al. 2012).
 
 #include "cluster_command.hpp"
-#include "cluster_plot.hpp"
 #include "progress.hpp"
+#include "svg_chart.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 
@@ -93,6 +93,27 @@ cell measure(const options& o, unsigned workers, bool one) {
   return c;
 }
 
+chart waits_of(const std::vector<cell>& cells) {
+  chart c;
+  c.title = "What a worker waits for a call, and a message in a queue";
+  c.subtitle = "simulated network; zero is not shown";
+  c.x = {"workers", "", axis_scale::logarithmic, {}};
+  c.y = {"time", "µs", axis_scale::logarithmic, {}};
+  unsigned number = 0;
+  for (const char* tree : {"one scheduler", "tree"}) {
+    chart_curve waits{fmt::format("a call, {}", tree), tree, look_of(number, 0), {}};
+    chart_curve queues{fmt::format("queue, {}", tree), tree, look_of(number++, 1), {}};
+    for (const cell& measured : cells)
+      if (measured.tree == tree) {
+        waits.dots.push_back({static_cast<double>(measured.workers), measured.call * 1e6});
+        queues.dots.push_back({static_cast<double>(measured.workers), measured.queue * 1e6});
+      }
+    c.curves.push_back(waits);
+    c.curves.push_back(queues);
+  }
+  return c;
+}
+
 int run_all(const options& o) {
   std::vector<cell> cells;
   {
@@ -105,20 +126,8 @@ int run_all(const options& o) {
       }
   }
   if (!o.plot.empty()) {
-    std::vector<curve> curves;
-    for (const char* tree : {"one scheduler", "tree"}) {
-      curve waits{fmt::format("a call, {}", tree), {}}, queues{fmt::format("queue, {}", tree), {}};
-      for (const cell& c : cells)
-        if (c.tree == tree) {
-          waits.points.push_back({static_cast<double>(c.workers), c.call * 1e6});
-          queues.points.push_back({static_cast<double>(c.workers), c.queue * 1e6});
-        }
-      curves.push_back(waits);
-      curves.push_back(queues);
-    }
     std::ofstream out(o.plot);
-    out << log_plot("Microseconds a worker waits for a call, and a message in a queue", "workers",
-                    curves);
+    out << chart_svg(waits_of(cells));
     if (!out) throw input_error("can not write " + o.plot);
   }
   if (o.json) {

@@ -9,6 +9,7 @@
 
 #include "region_command.hpp"
 #include "region_workloads.hpp"
+#include "svg_chart.hpp"
 
 #include <quarry/region.hpp>
 
@@ -120,44 +121,23 @@ nlohmann::ordered_json as_json(const figure& f) {
   return out;
 }
 
-/// One panel a workload: bytes asked for (grey, dashed), full slabs, partial slabs.
-std::string svg(const std::vector<figure>& figures) {
-  constexpr double width = 360, height = 200, margin = 40;
-  std::string out = fmt::format(
-      "<svg xmlns=\"http://www.w3.org/2000/svg\" width=\"{}\" height=\"{}\" font-size=\"11\" "
-      "font-family=\"sans-serif\">\n<rect width=\"100%\" height=\"100%\" fill=\"white\"/>\n",
-      (width + 2 * margin) * static_cast<double>(figures.size()), height + 2 * margin);
-  double left_edge = margin;
-  for (const figure& f : figures) {
-    double most = 1;
+/// Slabs and, for comparison, bytes asked for as slabs of 4096.
+chart slabs_of(const figure& f) {
+  chart c;
+  c.title = f.name;
+  c.subtitle = "slabs over steps";
+  c.x = {"steps", "", axis_scale::linear, {}};
+  c.y = {"slabs", "", axis_scale::linear, {}};
+  const auto add = [&](const char* name, unsigned dash, auto value) {
+    chart_curve curve{name, "", look_of(static_cast<unsigned>(c.curves.size()), dash), {}};
     for (const sample& s : f.samples)
-      most = std::max({most, static_cast<double>(s.asked) / 4096,
-                       static_cast<double>(s.slabs.pool.full_slabs + s.slabs.pool.partial_slabs)});
-    const auto line = [&](const char* style, auto value) {
-      out += fmt::format("<polyline fill=\"none\" {} points=\"", style);
-      for (const sample& s : f.samples)
-        out += fmt::format("{:.1f},{:.1f} ",
-                           left_edge + width * static_cast<double>(s.step) /
-                                           static_cast<double>(f.samples.back().step),
-                           margin + height * (1 - value(s) / most));
-      out += "\"/>\n";
-    };
-    line("stroke=\"grey\" stroke-dasharray=\"4 3\"",
-         [](const sample& s) { return static_cast<double>(s.asked) / 4096; });
-    line("stroke=\"navy\"",
-         [](const sample& s) { return static_cast<double>(s.slabs.pool.full_slabs); });
-    line("stroke=\"crimson\"",
-         [](const sample& s) { return static_cast<double>(s.slabs.pool.partial_slabs); });
-    out += fmt::format(
-        "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"none\" stroke=\"black\"/>\n",
-        left_edge, margin, width, height);
-    out += fmt::format(
-        "<text x=\"{0}\" y=\"{1}\">{2}: slabs over steps, at most {3:.0f}</text>\n"
-        "<text x=\"{0}\" y=\"{4}\">full blue, partial red, bytes asked for / 4096 grey</text>\n",
-        left_edge, margin - 8, f.name, most, margin + height + 16);
-    left_edge += width + 2 * margin;
-  }
-  return out + "</svg>\n";
+      curve.dots.push_back({static_cast<double>(s.step), static_cast<double>(value(s))});
+    c.curves.push_back(curve);
+  };
+  add("full", 0, [](const sample& s) { return s.slabs.pool.full_slabs; });
+  add("partial", 0, [](const sample& s) { return s.slabs.pool.partial_slabs; });
+  add("asked for / 4096", 1, [](const sample& s) { return static_cast<double>(s.asked) / 4096; });
+  return c;
 }
 
 int run_all(const options& o) {
@@ -166,7 +146,9 @@ int run_all(const options& o) {
     if (o.workload == "all" || o.workload == name) figures.push_back(run(name, o));
   if (!o.plot.empty()) {
     std::ofstream out(o.plot);
-    out << svg(figures);
+    std::vector<chart> charts;
+    for (const figure& f : figures) charts.push_back(slabs_of(f));
+    out << chart_svg(charts);
     if (!out) throw input_error("can not write " + o.plot);
   }
   nlohmann::ordered_json all = nlohmann::ordered_json::array();

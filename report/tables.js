@@ -1,0 +1,189 @@
+// SPDX-License-Identifier: Apache-2.0
+// The tables before the figures: runs, which allocator for which work, claims.
+
+const shortDate = (date) => date.slice(0, 16).replace("T", " ");
+
+function runsTable() {
+  const rows = data.runs.map((run) =>
+    make(
+      "tr",
+      {"data-machines": run.machine},
+      [
+        data.machines[run.machine].label,
+        run.driver,
+        run.cuda,
+        run.compiler,
+        run.commit,
+        [...new Set([run.first, run.last].map(shortDate))].filter(Boolean).join(" – "),
+      ].map((text) => make("td", {}, text)),
+      make("td", {class: "number"}, run.points.toLocaleString("en")),
+    ),
+  );
+  const head = ["machine", "driver", "CUDA", "compiler", "commit", "measured (UTC)", "points"];
+  return wide(
+    make(
+      "table",
+      {},
+      make(
+        "thead",
+        {},
+        make(
+          "tr",
+          {},
+          head.map((text, i) => make("th", {scope: "col", class: i === 6 ? "number" : ""}, text)),
+        ),
+      ),
+      make("tbody", {}, rows),
+    ),
+  );
+}
+
+// The rest after the first two, folded.
+function others(work) {
+  const rest = work.whole.slice(2);
+  const part = work.in_part.map((s) =>
+    make("li", {class: "soft"}, `${s.series}: ${s.text} in part (${s.at} of ${work.of})`),
+  );
+  const items = rest.map((s) => make("li", {}, `${s.series}: ${s.text}`)).concat(part);
+  if (!items.length) return "–";
+  const last = rest.length ? `${rest.length} more, up to ${rest[rest.length - 1].text}` : `${part.length} in part`;
+  return make("details", {}, make("summary", {}, last), make("ol", {start: 3}, items));
+}
+
+function workRows(who) {
+  return data.choice[who].work.map((work) => {
+    const [best, next] = work.whole;
+    return make(
+      "tr",
+      {"data-machines": work.machine, "data-main": work.main},
+      make("td", {}, make("a", {href: "#" + work.anchor}, work.title)),
+      make("td", {}, data.machines[work.machine].label),
+      make("td", {}, work.measure),
+      make(
+        "td",
+        {},
+        best ? make("span", {class: "best"}, best.series) : make("span", {class: "soft"}, "nobody did all of it"),
+      ),
+      make("td", {}, next ? `${next.series} (${next.text})` : "–"),
+      make("td", {}, others(work)),
+      make("td", {class: work.unsound.length ? "unsound" : ""}, work.unsound.join(", ") || "–"),
+    );
+  });
+}
+
+const shownOverall = 8;
+
+function overallTable(summary) {
+  const row = (o) => [
+    o.allocator,
+    o.text,
+    `${o.experiments} of ${summary.experiments}`,
+    String(o.best),
+    o.unsound ? [String(o.unsound), "unsound"] : "0",
+  ];
+  const head = ["allocator", "mean slowdown", "experiments", "best in", "not sound in"];
+  const folded = (text, list) =>
+    list.length
+      ? make("details", {}, make("summary", {}, `${text} (${list.length})`), wide(makeTable(head, list.map(row))))
+      : null;
+  return make(
+    "div",
+    {"data-machines": summary.machine},
+    make("h3", {}, `Over all: ${data.machines[summary.machine].label}`),
+    wide(makeTable(head, summary.often.slice(0, shownOverall).map(row))),
+    folded("The others", summary.often.slice(shownOverall)),
+    folded("In less than half of the experiments", summary.seldom),
+  );
+}
+
+function choiceSection(refilter) {
+  const place = byId("choice");
+  if (!data.choice.everyone.work.length) return;
+  const body = make("tbody", {}),
+    overall = make("div", {id: "overall"});
+  const who = make(
+    "select",
+    {"aria-label": "Among"},
+    make("option", {value: "general"}, "those that free single blocks"),
+    make("option", {value: "everyone"}, "all allocators"),
+  );
+  const every = make("input", {type: "checkbox", id: "every-measure"});
+  const fill = () => {
+    body.replaceChildren(...workRows(who.value).filter((row) => every.checked || row.dataset.main === "true"));
+    overall.replaceChildren(...data.choice[who.value].overall.map(overallTable));
+    refilter();
+  };
+  who.addEventListener("change", fill);
+  every.addEventListener("change", fill);
+  const head = ["work", "machine", "measure", "best", "next", "the others", "not sound"];
+  place.append(
+    make("h2", {}, "Which allocator for which work", anchorTo("choice")),
+    make(
+      "p",
+      {class: "soft"},
+      "Sound allocators only: what lost a point, or had corrupt or misaligned blocks, is named in the last column. " +
+        "How far others are behind is the geometric mean over the figure of their value to the best one's.",
+    ),
+    make("div", {class: "pick"}, make("label", {}, "Among ", who), make("label", {}, every, " every measure")),
+    wide(
+      make(
+        "table",
+        {id: "work"},
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            head.map((text) => make("th", {scope: "col"}, text)),
+          ),
+        ),
+        body,
+      ),
+    ),
+    make(
+      "p",
+      {class: "soft"},
+      "Over all: the geometric mean of these slowdowns over the experiments that an allocator took part in, by the main measure of each.",
+    ),
+    overall,
+  );
+  fill();
+}
+
+function claimsSection() {
+  if (!data.claims.length) return;
+  const value = (text, unit) => (text === "" ? "–" : unit === "x" ? `${text} ×` : `${text} ${unit}`.trim());
+  const rows = data.claims.map((claim) =>
+    make(
+      "tr",
+      {"data-machines": claim.machines.join(" ")},
+      [claim.source, claim.claim].map((text) => make("td", {}, text)),
+      make("td", {class: "number"}, value(claim.paper, claim.unit)),
+      make("td", {class: "number"}, make("b", {}, value(claim.ours, claim.unit))),
+      make("td", {class: "number"}, claim.ratio === null ? "–" : numberText(claim.ratio)),
+      make("td", {}, claim.machines.map((m) => data.machines[m].label).join(", ")),
+      make("td", {class: "soft"}, claim.how),
+    ),
+  );
+  const head = ["paper", "claim", "there", "here", "here / there", "machine", "how"];
+  byId("claims").append(
+    make("h2", {}, "What the papers claim, and what is measured here", anchorTo("claims")),
+    wide(
+      make(
+        "table",
+        {},
+        make(
+          "thead",
+          {},
+          make(
+            "tr",
+            {},
+            head.map((text, i) => make("th", {scope: "col", class: i > 1 && i < 5 ? "number" : ""}, text)),
+          ),
+        ),
+        make("tbody", {}, rows),
+      ),
+    ),
+  );
+}
