@@ -1,43 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The benchmark on an NVIDIA GPU: what outlives a kernel. The other half is in bench_loops_cuda.cu, so that
-/// two compilers can work at it.
+/// The benchmark on an NVIDIA GPU: blocks that outlive a kernel.
 
 #include "bench_blocks.hpp"
 #include "bench_cuda.hpp"
+#include "bench_curves.hpp"
 #include "bench_dispatch.hpp"
 
-#include <fstream>
-
 namespace quarry::tool {
-namespace {
 
-std::string version(int number) {  // 13020: 13.2
-  return std::to_string(number / 1000) + "." + std::to_string(number % 1000 / 10);
-}
-
-}  // namespace
-
-void run_bench_cuda(const bench_request& request, const bench_emit& emit) {
-  if (is_loop(request)) return run_bench_loops_cuda(request, emit);
-  run_named<block_bench, cuda>(request, emit);
-}
-
-bench_environment describe_bench_cuda() {
-  bench_environment e;
-  e.machine = "cuda";
-  cudaDeviceProp device{};
-  simt::check_cuda(cudaGetDeviceProperties(&device, 0), "asking for the GPU's name");
-  e.device = device.name;
-  int number = 0;
-  if (std::ifstream file("/sys/module/nvidia/version"); !(file >> e.driver)) {
-    simt::check_cuda(cudaDriverGetVersion(&number), "asking for the driver's version");
-    e.driver = "for CUDA " + version(number);
-  }
-  simt::check_cuda(cudaRuntimeGetVersion(&number), "asking for CUDA's version");
-  e.cuda = version(number);
-  e.compiler = "nvcc " + std::to_string(__CUDACC_VER_MAJOR__) + "." +
-               std::to_string(__CUDACC_VER_MINOR__) + "." + std::to_string(__CUDACC_VER_BUILD__);
-  return e;
+void run_bench_blocks_cuda(const bench_request& request, const bench_emit& emit) {
+  if (kind_of(request) == bench_kind::curves)
+    run_named<curve_bench, cuda>(request, emit);
+  else
+    run_named<block_bench, cuda>(request, emit);
 }
 
 }  // namespace quarry::tool

@@ -1,18 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 /// The benchmark on the CPU executor.
 
+#include "bench_cpu.hpp"
+#include "bench_baseline.hpp"
 #include "bench_blocks.hpp"
+#include "bench_calls.hpp"
+#include "bench_curves.hpp"
 #include "bench_dispatch.hpp"
-#include "bench_loops.hpp"
 #include "demo.hpp"
 
 namespace quarry::tool {
 
 void run_bench_cpu(const bench_request& request, const bench_emit& emit) {
-  if (is_loop(request)) {
-    run_named<loop_bench, cpu>(request, emit);
-  } else {
-    run_named<block_bench, cpu>(request, emit);
+  if (request.allocator == baseline_name) return run_cells<baseline_bench<cpu>>(request, emit);
+  switch (kind_of(request)) {
+    case bench_kind::blocks: run_named<block_bench, cpu>(request, emit); break;
+    case bench_kind::calls: run_named<call_bench, cpu>(request, emit); break;
+    case bench_kind::curves: run_named<curve_bench, cpu>(request, emit); break;
+    case bench_kind::loops: run_bench_loops_cpu(request, emit); break;
   }
 }
 

@@ -1,26 +1,50 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// From an allocator's name to its type.
+/// From an allocator's name and a cell's shape to the code that runs it.
 
 #include "bench_run.hpp"
+#include "bench_variants.hpp"
 
 #include <quarry/heap/named.hpp>
 
 namespace quarry::tool {
 
-/// A request's cells are of one workload, so of one kind.
-inline bool is_loop(const bench_request& request) {
-  if (request.cells.empty()) return false;
-  const bench_shape shape = request.cells.front().shape;
-  return shape == bench_shape::churn || shape == bench_shape::batch || shape == bench_shape::chance;
+/// Which of the classes runs a shape. The cells of a request are of one kind.
+enum class bench_kind : std::uint8_t { blocks, loops, calls, curves };
+
+inline bench_kind kind_of(bench_shape shape) {
+  switch (shape) {
+    case bench_shape::churn:
+    case bench_shape::batch: return bench_kind::loops;
+    case bench_shape::chance:
+    case bench_shape::latency: return bench_kind::calls;
+    case bench_shape::steady:
+    case bench_shape::recovery:
+    case bench_shape::levels: return bench_kind::curves;
+    default: return bench_kind::blocks;
+  }
+}
+inline bench_kind kind_of(const bench_request& request) {
+  return request.cells.empty() ? bench_kind::blocks : kind_of(request.cells.front().shape);
+}
+
+/// Runs a request with Bench<Allocator, Machine>; says whether the list has the allocator.
+template <template <class, class> class Bench, class Machine, class List>
+bool run_listed(const bench_request& request, const bench_emit& emit, List list) {
+  bool found = false;
+  for_each_allocator(
+      [&](auto entry) {
+        if (entry.name != request.allocator) return;
+        found = true;
+        run_cells<Bench<typename decltype(entry)::type, Machine>>(request, emit);
+      },
+      list);
+  return found;
 }
 
 template <template <class, class> class Bench, class Machine>
-void run_named(const bench_request& request, const bench_emit& emit) {
-  for_each_allocator([&](auto entry) {
-    if (entry.name == request.allocator)
-      run_cells<Bench<typename decltype(entry)::type, Machine>>(request, emit);
-  });
+bool run_named(const bench_request& request, const bench_emit& emit) {
+  return run_listed<Bench, Machine>(request, emit, all_allocators{});
 }
 
 }  // namespace quarry::tool

@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The kernels of the benchmark. Those that call an allocator are templates over its heap_ref and few, since
-/// nvcc compiles each for every allocator; those that write and check blocks are not.
+/// The kernels of the benchmark that call an allocator: templates over its heap_ref, and few, since nvcc
+/// compiles each for every allocator. What looks at blocks afterwards is in bench_checks.hpp.
 ///
 ///   bench_malloc, bench_free   a block a worker, kept in blocks[worker]
 ///   bench_churn                malloc, write, free in a register
 ///   bench_batch                several blocks a worker, kept in blocks[]; the form that verifies serves churn too
+///   bench_session              the same with warp_arena's own calls: start, alloc, end
 ///   bench_chance               one step of a random walk between holding a block and holding none
-///   bench_write, bench_check   fill blocks[] with a pattern, and see whether it is still there
-///   bench_watch                the same after each step of the random walk
+///   bench_timed_call           malloc or free with a clock around it
 
 #include "bench_pattern.hpp"
 
@@ -17,6 +17,7 @@
 #include <quarry/simt/launch.hpp>
 #include <quarry/simt/random.hpp>
 
+#include <algorithm>
 #include <cstdint>
 
 namespace quarry::tool {
@@ -27,12 +28,13 @@ inline constexpr std::uint32_t bench_threads = 256;  // a block
 struct bench_team {
   std::uint64_t workers;
   std::uint32_t working;
+  std::uint32_t threads = bench_threads;  // a block; fewer where there is little to do
 
   grid launch_grid() const {
-    const std::uint64_t warps = (workers + working - 1) / working;
-    const std::uint64_t per_block = bench_threads / 32;
+    const std::uint64_t warps = std::max<std::uint64_t>((workers + working - 1) / working, 1);
+    const std::uint64_t per_block = std::min<std::uint64_t>(threads / 32, warps);
     return {.blocks = static_cast<std::uint32_t>((warps + per_block - 1) / per_block),
-            .threads = bench_threads};
+            .threads = static_cast<std::uint32_t>(per_block) * 32};
   }
   /// Whether this lane works, and as which worker.
   QUARRY_DEVICE bool find(std::uint64_t& worker) const {
@@ -96,6 +98,9 @@ struct bench_churn {
   }
 };
 
+/// What of a batch a kernel does.
+enum class bench_part : std::uint8_t { both, mallocs, frees };
+
 template <class Ref, bool Verify>
 struct bench_batch {
   Ref heap;
@@ -105,19 +110,20 @@ struct bench_batch {
   std::uint32_t rounds;
   void** blocks;  // batch * workers
   bench_judge judge;
+  bench_part part = bench_part::both;
 
   QUARRY_DEVICE void operator()() const {
     std::uint64_t worker;
     if (!team.find(worker)) return;
     for (std::uint32_t round = 0; round < rounds; ++round) {
-      for (std::uint32_t i = 0; i < batch; ++i) {
+      for (std::uint32_t i = 0; part != bench_part::frees && i < batch; ++i) {
         const std::uint64_t at = i * team.workers + worker;
         void* block = heap.malloc(size);
         blocks[at] = block;
         if (Verify && judge.accept(block, size))
           bench_block{block, number(at, round), size}.write();
       }
-      for (std::uint32_t i = 0; i < batch; ++i) {
+      for (std::uint32_t i = 0; part != bench_part::mallocs && i < batch; ++i) {
         const std::uint64_t at = i * team.workers + worker;
         void* const block = blocks[at];
         if (Verify && judge.usable(block, size) &&
@@ -131,6 +137,43 @@ struct bench_batch {
  private:
   QUARRY_DEVICE static std::uint64_t number(std::uint64_t at, std::uint32_t round) {
     return at | std::uint64_t{round} << 40;
+  }
+};
+
+/// Heaps whose lanes open an arena for their warp, and free it as a whole.
+template <class Ref>
+concept bench_has_arenas = requires(const Ref heap) {
+  heap.allocator().start();
+};
+
+template <class Ref, bool Verify>
+struct bench_session {
+  Ref heap;
+  bench_team team;
+  std::uint64_t size;
+  std::uint32_t batch;
+  std::uint32_t rounds;
+  void** blocks;  // batch * workers
+  bench_judge judge;
+
+  QUARRY_DEVICE void operator()() const {
+    std::uint64_t worker;
+    if (!team.find(worker)) return;
+    for (std::uint32_t round = 0; round < rounds; ++round) {
+      auto warp = heap.allocator().start();
+      for (std::uint32_t i = 0; i < batch; ++i) {
+        const std::uint64_t at = i * team.workers + worker;
+        void* block = warp.alloc(size);
+        blocks[at] = block;
+        if (Verify && judge.accept(block, size)) bench_block{block, at, size}.write();
+      }
+      for (std::uint32_t i = 0; Verify && i < batch; ++i) {
+        const std::uint64_t at = i * team.workers + worker;
+        if (judge.usable(blocks[at], size) && !bench_block{blocks[at], at, size}.intact())
+          judge.count_corrupt();
+      }
+      warp.end();
+    }
   }
 };
 
@@ -164,62 +207,40 @@ struct bench_chance {
   }
 };
 
-/// Several lanes share the work on a block, so that a GPU writes whole lines.
-struct bench_write {
-  void* const* blocks;
-  std::uint64_t count;
-  std::uint32_t helpers;  // a block
-  bench_sizes sizes;
-  std::uint32_t round;
-  bench_judge judge;
+/// Cycles of the multiprocessor; on the CPU, shared accesses of the OS thread that runs the lane.
+QUARRY_DEVICE inline std::uint64_t bench_ticks_since(std::uint64_t begin) {
+#if QUARRY_DEVICE_CODE
+  std::uint64_t now;
+  asm volatile("mov.u64 %0, %%clock64;" : "=l"(now) : : "memory");
+  return now - begin;
+#else
+  return simt::clock() - static_cast<std::uint32_t>(begin);  // in 32 bits, as it counts
+#endif
+}
 
-  grid launch_grid() const { return bench_team{count * helpers, 32}.launch_grid(); }
-  QUARRY_DEVICE void operator()() const {
-    const std::uint64_t at = simt::global_thread() / helpers;
-    if (at >= count) return;
-    const std::uint64_t size = sizes.held(at, round);
-    const auto part = static_cast<std::uint32_t>(simt::global_thread() % helpers);
-    const bool good = part == 0 ? judge.accept(blocks[at], size) : judge.usable(blocks[at], size);
-    if (good) bench_block{blocks[at], at, size}.write(part, helpers);
-  }
-};
-
-struct bench_check {
-  bench_write written;
-  std::uint32_t* spoilt;  // a word a block, zero: so that each counts once
-
-  QUARRY_DEVICE void operator()() const {
-    const std::uint64_t at = simt::global_thread() / written.helpers;
-    if (at >= written.count) return;
-    const std::uint64_t size = written.sizes.held(at, written.round);
-    const auto part = static_cast<std::uint32_t>(simt::global_thread() % written.helpers);
-    if (!written.judge.usable(written.blocks[at], size)) return;
-    if (bench_block{written.blocks[at], at, size}.intact(part, written.helpers)) return;
-    if (simt::atomic_ref<std::uint32_t>(spoilt[at]).exchange(1, simt::relaxed) == 0)
-      written.judge.count_corrupt();
-  }
-};
-
-/// After a launch of bench_chance: new blocks are written, those held before are checked.
-struct bench_watch {
+template <class Ref>
+struct bench_timed_call {
+  Ref heap;
   bench_team team;
   std::uint64_t size;
-  std::uint32_t launch;
-  void* const* blocks;
-  void** before;
-  bench_judge judge;
+  bool frees;
+  void** blocks;
+  std::uint64_t* ticks;  // of each worker
 
   QUARRY_DEVICE void operator()() const {
     std::uint64_t worker;
     if (!team.find(worker)) return;
-    void* const held = blocks[worker];
-    if (before[worker] == nullptr) {
-      const bool asked = bench_acts(worker, launch);
-      if (asked && judge.accept(held, size)) bench_block{held, worker, size}.write();
-    } else if (held != nullptr && judge.usable(held, size)) {
-      if (!bench_block{held, worker, size}.intact()) judge.count_corrupt();
+    void* block = frees ? blocks[worker] : nullptr;
+    const std::uint64_t begin = bench_ticks_since(0);
+    if (!frees) {
+      block = heap.malloc(size);
+    } else {
+      if constexpr (Ref::can.frees_one) heap.free(block);
+      block = nullptr;
     }
-    before[worker] = held;
+    // A store of the result: no lane passes it before it has the result.
+    *const_cast<void* volatile*>(blocks + worker) = block;
+    ticks[worker] = bench_ticks_since(begin);
   }
 };
 

@@ -1,10 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Benchmarks in which a kernel both allocates and frees.
+/// Benchmarks in which one kernel both allocates and frees.
 
 #include "bench_run.hpp"
 
+#include <algorithm>
 #include <cstdint>
+#include <string>
+#include <vector>
 
 namespace quarry::tool {
 
@@ -14,96 +17,97 @@ class loop_bench : public bench_site<Allocator, Machine> {
   using base::can;
   using typename base::pass_times;
   using typename base::ref_type;
+  using block_array = simt::array<void*, Machine>;
+  static constexpr bool arenas = bench_has_arenas<ref_type>;
 
  public:
   using base::base;
 
   bench_figures run(const bench_cell& cell) {
     bench_figures f;
-    const std::uint64_t mallocs = cell.workers * cell.batch * cell.rounds;
-    f.note = this->objection(cell, mallocs);
-    if (!f.note.empty()) {
-      f.outcome = bench_outcome::skipped;
-      return f;
-    }
+    const std::string why = this->objection(cell);
+    if (!why.empty()) return skipped(why);
     this->clear_counts();
-    this->renew();
-    simt::array<void*, Machine> blocks(cell.workers * cell.batch);
-    const std::uint64_t calls =
-        cell.shape == bench_shape::chance ? walk_calls(cell) : calls_of(mallocs);
-    this->time_passes(f, static_cast<double>(calls), 0, [&] {
+    furnish(cell);
+    std::uint32_t most = 1;
+    for (const bench_load& l : cell.all_loads()) most = std::max(most, l.batch);
+    const block_array blocks(cell.workers * most);
+    const std::uint64_t calls = (can.frees_one && !arenas ? 2 : 1) * cell.mallocs();
+    this->time_passes(f, cell, static_cast<double>(calls), 0, [&](const bench_team& team) {
       pass_times t;
-      t.first = pass(cell, blocks.data());
+      t.first = pass(cell, team, blocks.data());
       this->renew_if_full();
       return t;
     });
-    cell.shape == bench_shape::chance ? watch_walk(cell, blocks) : verify_loop(cell, blocks);
+    put_rates(cell, f);
+    verify(cell, blocks.data());
     this->take_counts(f);
+    this->clear();
     return f;
   }
 
  private:
-  static std::uint64_t calls_of(std::uint64_t mallocs) {
-    return can.frees_one ? 2 * mallocs : mallocs;
+  void furnish(const bench_cell& cell) {
+    if constexpr (arenas) {
+      this->clear();  // nobody asks for more
+    } else {
+      if (cell.occupied == 0) return this->clear();
+      const bench_load load{1, 1024};
+      const bench_team team{this->request_.heap / 100 * cell.occupied / load.size, 32};
+      occupied_ = block_array(team.workers);
+      const auto run = [=, this](bench_part part) {
+        auto kernel = work<false>(team, load, 1, occupied_.data());
+        kernel.part = part;
+        launch<Machine>(team.launch_grid(), kernel);
+      };
+      base::furnish([=] { run(bench_part::mallocs); }, [=] { run(bench_part::frees); });
+    }
   }
 
-  bench_measured pass(const bench_cell& cell, void** blocks) {
-    const bench_team team{cell.workers, cell.working};
+  /// As the paper's users write it, where arenas are what the allocator is for.
+  template <bool Verify>
+  auto work(const bench_team& team, const bench_load& load, std::uint32_t rounds,
+            void** blocks) const {
+    using kernel =
+        std::conditional_t<arenas, bench_session<ref_type, Verify>, bench_batch<ref_type, Verify>>;
+    return kernel{this->ref(), team, load.size, load.batch, rounds, blocks, this->judge()};
+  }
+
+  /// The mean over all loads.
+  bench_measured pass(const bench_cell& cell, const bench_team& team, void** blocks) {
     const grid g = team.launch_grid();
-    const std::uint64_t size = cell.sizes.least;
-    switch (cell.shape) {
-      case bench_shape::churn:
-        return this->timed(g, bench_churn<ref_type>{this->ref(), team, size, cell.rounds});
-      case bench_shape::batch:
-        return this->timed(g, bench_batch<ref_type, false>{this->ref(), team, size, cell.batch,
-                                                           cell.rounds, blocks, this->judge()});
-      default: break;
+    if constexpr (!arenas)
+      if (cell.shape == bench_shape::churn)
+        return this->timed(g,
+                           bench_churn<ref_type>{this->ref(), team, cell.sizes.least, cell.rounds});
+    const std::vector<bench_load> loads = cell.all_loads();
+    bench_measured all{0, 0};
+    for (const bench_load& load : loads) {
+      if (&load != &loads.front()) this->renew_if_full();
+      const bench_measured one = this->timed(g, work<false>(team, load, cell.rounds, blocks));
+      all.milliseconds += one.milliseconds / static_cast<double>(loads.size());
+      all.atomics = one.atomics < 0 ? -1 : all.atomics + one.atomics;
     }
-    const bench_measured all = this->clock_.time([&] {
-      for (std::uint32_t i = 0; i < cell.rounds; ++i)
-        this->clock_.start(g, step(team, size, i, blocks));
-    });
-    (void)this->timed(g, step(team, size, bench_chance<ref_type>::last, blocks));
     return all;
   }
 
-  bench_chance<ref_type> step(const bench_team& team, std::uint64_t size, std::uint32_t i,
-                              void** blocks) const {
-    return {this->ref(), team, size, i, blocks};
-  }
-
-  void verify_loop(const bench_cell& cell, const simt::array<void*, Machine>& blocks) {
-    const bench_team team{cell.workers, cell.working};
-    launch<Machine>(team.launch_grid(),
-                    bench_batch<ref_type, true>{this->ref(), team, cell.sizes.least, cell.batch,
-                                                cell.rounds, blocks.data(), this->judge()});
-  }
-
-  void watch_walk(const bench_cell& cell, const simt::array<void*, Machine>& blocks) {
-    const bench_team team{cell.workers, cell.working};
-    const grid g = team.launch_grid();
-    const std::uint64_t size = cell.sizes.least;
-    simt::array<void*, Machine> before(cell.workers);
-    for (std::uint32_t i = 0; i < cell.rounds; ++i) {
-      launch<Machine>(g, step(team, size, i, blocks.data()));
-      launch<Machine>(g, bench_watch{team, size, i, blocks.data(), before.data(), this->judge()});
+  void verify(const bench_cell& cell, void** blocks) {
+    const bench_team team = this->team_of(cell);
+    for (const bench_load& load : cell.all_loads()) {
+      launch<Machine>(team.launch_grid(), work<true>(team, load, cell.rounds, blocks));
+      this->renew_if_full();
     }
-    launch<Machine>(g, step(team, size, bench_chance<ref_type>::last, blocks.data()));
   }
 
-  /// Mallocs and frees of a random walk in which every malloc is served.
-  static std::uint64_t walk_calls(const bench_cell& cell) {
-    std::uint64_t calls = 0;
-    for (std::uint64_t worker = 0; worker < cell.workers; ++worker) {
-      bool holds = false;
-      for (std::uint32_t i = 0; i < cell.rounds; ++i) {
-        if (!bench_acts(worker, i)) continue;
-        calls += !holds || can.frees_one ? 1 : 0;
-        holds = !holds;
-      }
-    }
-    return calls;
+  /// Nanoseconds for each object, and for each warp that asked.
+  static void put_rates(const bench_cell& cell, bench_figures& f) {
+    const auto loads = static_cast<double>(cell.all_loads().size());
+    const double objects = static_cast<double>(cell.mallocs()) / loads;
+    f.fields["ns_per_object"] = f.time.median * 1e6 / objects;
+    f.fields["ns_per_request"] = f.time.median * 1e6 / objects * cell.working;
   }
+
+  block_array occupied_{0};
 };
 
 }  // namespace quarry::tool

@@ -14,27 +14,59 @@
 
 namespace quarry::tool {
 
-/// Uniform in [least, least + span); a new size in every round in which a worker is drawn.
+/// Which workers act in a round. In round 0 everybody does, but for `layer`.
+struct bench_draw {
+  enum kind : std::uint8_t {
+    everybody,
+    half,       // a random one
+    lifetimes,  // a quarter of the workers each: always, every second time, every 8th, every 32nd
+    layer       // those whose rank, 0 … 9999 at random, lies between two marks
+  };
+  kind who = half;
+  std::uint32_t from = 0;  // of the layer
+  std::uint32_t to = 0;
+
+  QUARRY_DEVICE bool operator()(std::uint64_t worker, std::uint32_t round) const {
+    const std::uint32_t random = simt::scramble(static_cast<std::uint32_t>(worker) * 64 + round);
+    if (who == layer) {
+      const std::uint32_t rank = simt::scramble(static_cast<std::uint32_t>(worker)) % 10'000;
+      return rank >= from && rank < to;
+    }
+    if (round == 0 || who == everybody) return true;
+    if (who == half) return (random & 1) != 0;
+    const std::uint32_t kind_of_life = worker % 4;
+    return (random & (kind_of_life == 0 ? 0u : (1u << (2 * kind_of_life - 1)) - 1)) == 0;
+  }
+};
+
+/// Uniform in [least, least + span); a new size in every round in which a worker is drawn. Where there is a
+/// cycle, sizes drift: the span grows from an eighth to the whole in half a cycle, and back in the other.
 struct bench_sizes {
   std::uint64_t least;
   std::uint32_t span;
+  std::uint32_t cycle = 0;  // rounds; 0: nothing drifts
+  bench_draw drawn{};
 
   explicit bench_sizes(const size_range& r)
       : least(r.least), span(static_cast<std::uint32_t>(r.most - r.least + 1)) {}
 
   QUARRY_DEVICE std::uint64_t in_round(std::uint64_t worker, std::uint32_t round) const {
     if (span == 1) return least;
-    return least + simt::lane_random(worker | std::uint64_t{round} << 40).below(span);
-  }
-  /// Everybody in round 0, then a random half.
-  QUARRY_DEVICE bool drawn(std::uint64_t worker, std::uint32_t round) const {
-    if (round == 0) return true;
-    return (simt::scramble(static_cast<std::uint32_t>(worker) * 64 + round) & 1) != 0;
+    return least + simt::lane_random(worker | std::uint64_t{round} << 40).below(span_in(round));
   }
   /// Of the block that a worker has after `round`.
   QUARRY_DEVICE std::uint64_t held(std::uint64_t worker, std::uint32_t round) const {
     while (!drawn(worker, round)) --round;
     return in_round(worker, round);
+  }
+
+ private:
+  QUARRY_DEVICE std::uint32_t span_in(std::uint32_t round) const {
+    if (cycle == 0) return span;
+    const std::uint32_t at = round % cycle;
+    const std::uint32_t up = at < cycle / 2 ? at : cycle - at;
+    const std::uint32_t low = (span + 7) / 8;
+    return low + static_cast<std::uint32_t>(std::uint64_t{span - low} * up / (cycle - cycle / 2));
   }
 };
 

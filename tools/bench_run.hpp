@@ -5,12 +5,17 @@
 /// A cell is one warm-up pass (on the CPU a second one, in which atomics are counted), timed passes, and a
 /// last pass, untimed, in which every block is written and read back: after so much use there is more to
 /// find. The heap is reset before a cell, where it can be, so that cells do not depend on each other. A
-/// pass leaves it empty: it frees what it took, or the heap is reset where nothing can be freed. Timed
-/// passes stop early when half of the cell's time is gone; the figures say how many there were.
+/// pass leaves it as it was: it frees what it took, or the heap is reset where nothing can be freed. Timed
+/// passes stop early when half of the cell's share of time is gone; the figures say how many there were.
+///
+/// A cold cell has no warm-up: kernels are loaded by a launch in which nobody works, and every pass is the
+/// first on a heap that was just made. Where the system owns the heap there is one such pass a process.
 
 #include "bench.hpp"
+#include "bench_checks.hpp"
 #include "bench_clock.hpp"
 #include "bench_kernels.hpp"
+#include "bench_patience.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -18,9 +23,11 @@
 #include <chrono>
 #include <cstdint>
 #include <exception>
-#include <optional>
+#include <functional>
+#include <memory>
 #include <string>
 #include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace quarry::tool {
@@ -33,6 +40,23 @@ inline bench_time summary(std::vector<double> times) {
   return {median, times.front(), times.back()};
 }
 
+class bench_timer {
+ public:
+  double seconds() const {
+    return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
+  }
+
+ private:
+  std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
+};
+
+inline bench_figures skipped(std::string why) {
+  bench_figures f;
+  f.outcome = bench_outcome::skipped;
+  f.note = std::move(why);
+  return f;
+}
+
 template <class Allocator, class Machine>
 class bench_site {
  public:
@@ -41,7 +65,9 @@ class bench_site {
   static constexpr abilities can = Allocator::can;
 
   explicit bench_site(const bench_request& request)
-      : request_(request), heap_(std::in_place, bytes(request.heap)), counts_(bench_judge::kinds) {}
+      : request_(request), counts_(bench_judge::kinds) {
+    if (request.heap >= can.min_pool) heap_ = std::make_unique<heap_type>(bytes(request.heap));
+  }
 
  protected:
   /// One pass: the kernel that allocates (or does everything), and the one that frees.
@@ -52,14 +78,33 @@ class bench_site {
 
   ref_type ref() const { return heap_->ref(); }
 
-  /// Before a cell: the heap as new, where that is possible.
+  static bench_team team_of(const bench_cell& cell) {
+    return {cell.workers, cell.working, cell.threads};
+  }
+
+  /// What cells find in the heap: done again whenever it was made new. Where the heap can not be, `undo`
+  /// gives back what was there before.
+  void furnish(std::function<void()> prepare, std::function<void()> undo) {
+    prepare_ = {};
+    renew();
+    prepare_ = std::move(prepare);
+    undo_ = std::move(undo);
+    if (prepare_) prepare_();
+  }
+  /// After a cell.
+  void clear() { furnish({}, {}); }
+
+  /// The heap as new, where that is possible, and furnished.
   void renew() {
     if constexpr (can.frees_all) {
       heap_->reset();
-    } else if constexpr (!can.frees_one) {
-      heap_.reset();
-      heap_.emplace(bytes(request_.heap));
+    } else if constexpr (can.frees_one) {
+      if (undo_) undo_();
+    } else {
+      make_anew();
+      return;
     }
+    if (prepare_) prepare_();
   }
   /// After a pass: frees what nobody can free one by one.
   void renew_if_full() {
@@ -72,35 +117,58 @@ class bench_site {
   }
 
   /// Why a cell makes no sense for this allocator; empty: it does.
-  std::string objection(const bench_cell& cell, std::uint64_t mallocs) const {
-    if (cell.sizes.most > can.max_size) return "serves at most " + to_text(can.max_size);
-    const std::uint64_t asked =
-        saturating_multiply(mallocs, align_up(cell.sizes.most, block_alignment));
+  std::string objection(const bench_cell& cell) const {
+    if (!heap_) return "needs a heap of " + to_text(can.min_pool);
+    std::uint64_t most = 0;
+    std::uint64_t asked = 0;
+    for (const bench_load& l : cell.all_loads()) {
+      most = std::max(most, l.size);
+      asked = std::max(asked, saturating_multiply(cell.workers * l.batch * cell.rounds,
+                                                  align_up(l.size, block_alignment)));
+    }
+    asked = saturating_add(asked, cell.occupied * (request_.heap / 100));
+    if (most > can.max_size) return "serves at most " + to_text(can.max_size);
     if (can.overwrites && asked > heap_->pool_bytes())
       return "would overwrite: a pass asks for " + to_text(asked);
     return {};
   }
 
-  /// `calls` of a pass: in its first and in its second kernel.
+  /// `calls` of a pass: in its first and in its second kernel. `pass` is given the workers.
   template <class Pass>
-  void time_passes(bench_figures& f, double calls, double second_calls, Pass&& pass) {
-    const auto begin = std::chrono::steady_clock::now();
-    const auto elapsed = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
-    clock_.count(true);
-    pass_times counted = pass();
-    if constexpr (bench_clock<Machine>::counts) counted = pass();  // of a warm heap
+  void time_passes(bench_figures& f, const bench_cell& cell, double calls, double second_calls,
+                   Pass&& pass) {
+    const bench_timer timer;
+    const auto time_left = [&] { return timer.seconds() < request_.share / 2; };
+    const bench_team everybody = team_of(cell);
+    std::vector<pass_times> passes;
+    pass_times counted;
+    if (cell.cold) {
+      (void)pass({0, cell.working, cell.threads});
+      do {
+        if (can.owns_pool) make_anew();
+        passes.push_back(pass(everybody));
+      } while (can.owns_pool && passes.size() < request_.repeats && time_left());
+      if (can.owns_pool) make_anew();
+      clock_.count(true);
+      if (can.owns_pool && bench_clock<Machine>::counts) counted = pass(everybody);
+    } else {
+      clock_.count(true);
+      counted = pass(everybody);
+      if (bench_clock<Machine>::counts) counted = pass(everybody);  // of a warm heap
+      clock_.count(false);
+      if (!bench_clock<Machine>::counts && !time_left()) passes.push_back(counted);  // slow enough
+      while (passes.empty() || (passes.size() < request_.repeats && time_left()))
+        passes.push_back(pass(everybody));
+    }
     clock_.count(false);
     if (counted.first.atomics >= 0) f.atomics = counted.first.atomics / calls;
     if (counted.second.atomics >= 0) f.free_atomics = counted.second.atomics / second_calls;
     std::vector<double> first;
     std::vector<double> second;
-    do {
-      const pass_times now = pass();
-      first.push_back(now.first.milliseconds);
-      if (now.second.milliseconds >= 0) second.push_back(now.second.milliseconds);
-    } while (first.size() < request_.repeats && elapsed() < request_.limit / 2);
+    for (const pass_times& p : passes) {
+      first.push_back(p.first.milliseconds);
+      if (p.second.milliseconds >= 0) second.push_back(p.second.milliseconds);
+    }
     f.repeats = first.size();
     f.time = summary(first);
     f.free_time = summary(second);
@@ -133,9 +201,19 @@ class bench_site {
   }
 
   bench_request request_;
-  std::optional<heap_type> heap_;
+  std::unique_ptr<heap_type> heap_;  // none: it would be too small
   simt::array<std::uint64_t, Machine> counts_;
   bench_clock<Machine> clock_;
+
+ private:
+  void make_anew() {
+    heap_.reset();  // before there is another
+    heap_ = std::make_unique<heap_type>(bytes(request_.heap));
+    if (prepare_) prepare_();
+  }
+
+  std::function<void()> prepare_;
+  std::function<void()> undo_;
 };
 
 /// All cells of a request, with Bench<Allocator, Machine>. An error is emitted as the cell's outcome and
@@ -143,10 +221,18 @@ class bench_site {
 template <class Bench>
 void run_cells(const bench_request& request, const bench_emit& emit) {
   std::size_t number = 0;
+  bench_patience patience(request.share);
   try {
     Bench bench(request);
-    for (; number < request.cells.size(); ++number)
-      emit(request.cells[number], bench.run(request.cells[number]));
+    for (; number < request.cells.size(); ++number) {
+      const bench_cell& cell = request.cells[number];
+      const std::string slower = patience.objection(cell);
+      const bench_timer timer;
+      bench_figures f = slower.empty() ? bench.run(cell) : given_up(slower);
+      f.seconds = timer.seconds();
+      patience.note(cell, f.seconds);
+      emit(cell, f);
+    }
   } catch (const std::exception& e) {
     bench_figures f;
     f.outcome = bench_outcome::failed;

@@ -8,56 +8,72 @@
 
 #include <algorithm>
 #include <functional>
+#include <iterator>
 #include <map>
 
 namespace quarry::tool {
 namespace {
 
-using cell_text = std::function<std::string(const bench_figures&)>;
+using point_text = std::function<std::string(const bench_point&)>;
 
 /// The distinct ones, in the order they came.
-std::vector<std::string> distinct(const std::vector<bench_result>& results,
-                                  const std::function<std::string(const bench_result&)>& of) {
+std::vector<std::string> distinct(const std::vector<bench_point>& points, const point_text& of) {
   std::vector<std::string> all;
-  for (const bench_result& r : results)
-    if (std::find(all.begin(), all.end(), of(r)) == all.end()) all.push_back(of(r));
+  for (const bench_point& p : points)
+    if (std::find(all.begin(), all.end(), of(p)) == all.end()) all.push_back(of(p));
   return all;
 }
+std::string row_of(const bench_point& p) { return p.row; }
+std::string series_of(const bench_point& p) { return p.series; }
 
-std::string lost_text(const bench_figures& f) {
-  if (f.outcome == bench_outcome::skipped) return "-";
-  return std::string(outcome_text(f.outcome));
+/// Curves may have many points: the last and some between. Where none was measured there is none.
+std::vector<std::string> rows_of(const std::vector<bench_point>& points) {
+  constexpr std::size_t most = 17;
+  std::vector<bench_point> measured;
+  for (const bench_point& p : points)
+    if (p.figures.outcome == bench_outcome::ok || p.cell.shape < bench_shape::steady)
+      measured.push_back(p);
+  const std::vector<std::string> rows = distinct(measured, row_of);
+  if (rows.size() <= most) return rows;
+  std::vector<std::string> some;
+  const std::size_t step = (rows.size() + most - 1) / most;
+  for (std::size_t i = (rows.size() - 1) % step; i < rows.size(); i += step)
+    some.push_back(rows[i]);
+  return some;
 }
 
-std::string ratio_text(double ratio) {
-  return ratio < 1000 ? fmt::format("{:.3f}", ratio) : fmt::format("{:.2g}", ratio);
+/// Who was measured at all; the others are in the notes.
+std::vector<std::string> columns_of(const std::vector<bench_point>& points) {
+  std::vector<bench_point> tried;
+  for (const bench_point& p : points)
+    if (p.figures.outcome != bench_outcome::skipped) tried.push_back(p);
+  return distinct(tried, series_of);
 }
 
-std::string time_text(const bench_figures& f) {
-  if (f.outcome != bench_outcome::ok) return lost_text(f);
-  std::string text = milliseconds_text(f.time.median);
-  if (f.free_time.measured()) text += " / " + milliseconds_text(f.free_time.median);
-  if (!f.values.empty()) text = fmt::format("{} ({} ms)", ratio_text(f.values.back()), text);
-  return text;
+/// What tables show of an experiment: its first two figures.
+std::vector<experiment_y> figures_of(const experiment& e) {
+  return {e.y.begin(), e.y.begin() + std::min<std::ptrdiff_t>(2, std::ssize(e.y))};
 }
 
-std::string atomics_text(const bench_figures& f) {
-  if (f.outcome != bench_outcome::ok || f.atomics < 0) return "-";
-  std::string text = fmt::format("{:.3f}", f.atomics);
-  if (f.free_atomics >= 0) text += fmt::format(" / {:.3f}", f.free_atomics);
-  return text;
+std::string cell_text(const bench_point& p, const std::vector<experiment_y>& shown) {
+  if (p.figures.outcome == bench_outcome::skipped) return "-";
+  if (p.figures.outcome != bench_outcome::ok) return std::string(outcome_text(p.figures.outcome));
+  std::vector<std::string> parts;
+  for (const experiment_y& y : shown)
+    if (const auto value = value_of(p, y.field)) parts.push_back(figure_text(*value));
+  return parts.empty() ? "-" : joined(parts, " / ");
 }
 
-std::string tables(const std::vector<bench_result>& results, std::size_t width,
-                   const cell_text& text) {
-  const auto rows = distinct(results, [](const bench_result& r) { return r.cell.row; });
-  const auto columns = distinct(results, [](const bench_result& r) { return r.allocator; });
+std::string tables(const std::vector<bench_point>& points, std::size_t width,
+                   const point_text& text) {
+  const std::vector<std::string> rows = rows_of(points);
+  const std::vector<std::string> columns = columns_of(points);
   std::map<std::string, std::map<std::string, std::string>> cells;
   std::map<std::string, std::size_t> widths;
   for (const std::string& c : columns) widths[c] = c.size();
-  for (const bench_result& r : results) {
-    const std::string& cell = cells[r.cell.row][r.allocator] = text(r.figures);
-    widths[r.allocator] = std::max(widths[r.allocator], cell.size());
+  for (const bench_point& p : points) {
+    const std::string& cell = cells[p.row][p.series] = text(p);
+    widths[p.series] = std::max(widths[p.series], cell.size());
   }
   std::size_t first_column = 0;
   for (const std::string& row : rows) first_column = std::max(first_column, row.size());
@@ -81,62 +97,74 @@ std::string tables(const std::vector<bench_result>& results, std::size_t width,
 }
 
 /// Of all timed cells, the one whose passes differ most.
-std::string spread_text(const std::vector<bench_result>& results) {
-  const bench_result* widest = nullptr;
-  const auto spread = [](const bench_result& r) {
-    return r.figures.time.most / r.figures.time.least;
+std::string spread_text(const std::vector<bench_point>& points) {
+  const bench_point* widest = nullptr;
+  const auto spread = [](const bench_point& p) {
+    return p.figures.time.most / p.figures.time.least;
   };
-  for (const bench_result& r : results) {
-    if (r.figures.outcome != bench_outcome::ok || r.figures.repeats < 2 ||
-        r.figures.time.least <= 0)
+  for (const bench_point& p : points) {
+    if (p.figures.outcome != bench_outcome::ok || p.figures.repeats < 2 ||
+        p.figures.time.least <= 0)
       continue;
-    if (widest == nullptr || spread(r) > spread(*widest)) widest = &r;
+    if (widest == nullptr || spread(p) > spread(*widest)) widest = &p;
   }
   if (widest == nullptr) return {};
   const bench_figures& f = widest->figures;
-  return fmt::format("widest spread: {}, {}: {} to {} ms, median {} of {}\n", widest->allocator,
-                     widest->cell.row, milliseconds_text(f.time.least),
-                     milliseconds_text(f.time.most), milliseconds_text(f.time.median), f.repeats);
+  return fmt::format("widest spread: {}, {}: {} to {} ms, median {} of {}\n", widest->series,
+                     widest->row, figure_text(f.time.least), figure_text(f.time.most),
+                     figure_text(f.time.median), f.repeats);
 }
 
 /// What was lost or skipped, each reason once.
-std::string notes_text(const std::vector<bench_result>& results) {
-  const auto why = [](const bench_result& r) {
-    return r.figures.note.empty()
+std::string notes_text(const std::vector<bench_point>& points) {
+  const auto why = [](const bench_point& p) {
+    return p.figures.note.empty()
                ? std::string()
-               : fmt::format("{} ({})", outcome_text(r.figures.outcome), r.figures.note);
+               : fmt::format("{} ({})", outcome_text(p.figures.outcome), p.figures.note);
   };
   std::string out;
-  for (const std::string& reason : distinct(results, why)) {
+  for (const std::string& reason : distinct(points, why)) {
     if (reason.empty()) continue;
     std::vector<std::string> who;
-    for (const bench_result& r : results)
-      if (why(r) == reason) who.push_back(fmt::format("{} {}", r.allocator, r.cell.row));
+    for (const bench_point& p : points) {
+      const std::string name = fmt::format("{} {}", p.series, p.cell.row);
+      if (why(p) == reason && std::find(who.begin(), who.end(), name) == who.end())
+        who.push_back(name);
+    }
     out += fmt::format("{}: {}\n", reason, joined(who));
   }
   return out;
 }
 
-}  // namespace
-
-std::string workload_text(const bench_workload& workload, const std::vector<bench_result>& results,
-                          std::size_t width) {
-  const char* unit = workload.shape == bench_shape::blocks   ? "ms to allocate / to free"
-                     : workload.shape == bench_shape::extent ? "ratio (ms of all kernels)"
-                     : workload.shape == bench_shape::fill   ? "share (ms of all kernels)"
-                                                             : "ms";
-  std::string out = fmt::format("{}: {}; {}\n\n", workload.name, workload.summary, unit);
-  out += tables(results, width, time_text) + "\n";
-  const auto counted = [](const bench_result& r) { return r.figures.atomics >= 0; };
-  if (std::any_of(results.begin(), results.end(), counted))
-    out += "atomics a call:\n\n" + tables(results, width, atomics_text) + "\n";
-  out += spread_text(results);
-  out += notes_text(results);
-  return out;
+std::string names_of(const std::vector<experiment_y>& shown) {
+  std::vector<std::string> names;
+  for (const experiment_y& y : shown)
+    names.push_back(y.unit.empty() ? std::string(y.name) : fmt::format("{}, {}", y.name, y.unit));
+  return joined(names, " / ");
 }
 
-std::string verdict_text(const std::vector<bench_result>& results) {
-  table wrong({{"workload"},
+}  // namespace
+
+std::string experiment_text(const experiment& e, const std::vector<bench_point>& points,
+                            std::size_t width, bool gpu) {
+  const std::vector<experiment_y> shown = figures_of(e);
+  std::string out = fmt::format("{}: {}{}\n", e.id, e.title,
+                                e.source.empty() ? "" : fmt::format(" ({})", e.source));
+  out += fmt::format("{}{}{}\n\n", e.x.name, e.x.name.empty() ? "" : ": ", names_of(shown));
+  out += tables(points, width, [&](const bench_point& p) { return cell_text(p, shown); }) + "\n";
+  const auto counted = [](const bench_point& p) { return p.figures.atomics >= 0; };
+  if (!gpu && std::any_of(points.begin(), points.end(), counted)) {
+    const std::vector<experiment_y> atomics = {{"atomics_per_call", "", "", ""},
+                                               {"free_atomics_per_call", "", "", ""}};
+    out += "atomics a call:\n\n" +
+           tables(points, width, [&](const bench_point& p) { return cell_text(p, atomics); }) +
+           "\n";
+  }
+  return out + spread_text(points) + notes_text(points);
+}
+
+std::string verdict_text(const std::vector<bench_point>& points) {
+  table wrong({{"experiment"},
                {""},
                {"allocator"},
                {"failures", right},
@@ -144,12 +172,18 @@ std::string verdict_text(const std::vector<bench_result>& results) {
                {"misaligned", right}});
   std::size_t checked = 0;
   std::size_t listed = 0;
-  for (const bench_result& r : results) {
-    const bench_figures& f = r.figures;
+  const bench_point* before = nullptr;
+  for (const bench_point& p : points) {
+    // Steps of one cell were checked together.
+    const bool same = before != nullptr && before->of == p.of && before->series == p.series &&
+                      before->cell.row == p.cell.row;
+    before = &p;
+    if (same || p.of->from_ledger()) continue;
+    const bench_figures& f = p.figures;
     if (f.outcome == bench_outcome::ok) ++checked;
     if (f.failures + f.corrupt + f.misaligned == 0) continue;
     ++listed;
-    wrong.add({r.cell.workload, r.cell.row, r.allocator, grouped(f.failures), grouped(f.corrupt),
+    wrong.add({std::string(p.of->id), p.cell.row, p.series, grouped(f.failures), grouped(f.corrupt),
                grouped(f.misaligned)});
   }
   const std::string all =
@@ -159,9 +193,10 @@ std::string verdict_text(const std::vector<bench_result>& results) {
          fmt::format("In {} of them blocks were missing or wrong:\n\n{}", listed, wrong.text());
 }
 
-std::string milliseconds_text(double ms) {
-  if (ms < 0) return "-";
-  return fmt::format("{:.{}f}", ms, ms < 9.9995 ? 3 : ms < 99.95 ? 1 : 0);
+std::string figure_text(double n) {
+  if (n < 0) return "-";
+  if (n >= 1e7) return fmt::format("{:.2g}", n);
+  return fmt::format("{:.{}f}", n, n < 9.9995 ? 3 : n < 99.95 ? 1 : 0);
 }
 
 }  // namespace quarry::tool

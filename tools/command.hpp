@@ -32,6 +32,9 @@ void add_explore(CLI::App& app, action& chosen);
 void add_demo(CLI::App& app, action& chosen);
 void add_costs(CLI::App& app, action& chosen);
 void add_map(CLI::App& app, action& chosen);
+void add_report(CLI::App& app, action& chosen);
+void add_kd_tree(CLI::App& app, action& chosen);
+void add_graph(CLI::App& app, action& chosen);
 
 /// An option whose text `parse` turns into a value; an input_error names the option.
 template <class Value, class Parse>

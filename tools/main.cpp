@@ -7,6 +7,7 @@
 #include "demo.hpp"
 #include "parse.hpp"
 #include "region_command.hpp"
+#include "workload.hpp"
 
 #include <fmt/format.h>
 
@@ -32,6 +33,9 @@ constexpr const char* examples =
     "  quarry list                        what there is and what each can do\n"
     "  quarry explore AtomicMalloc        schedules drawn at random, an oracle beside them\n"
     "  quarry bench --quick               times under the workloads of the literature\n"
+    "  quarry kd-tree                     a kd-tree built inside a kernel, with each allocator\n"
+    "  quarry graph                       a graph that changes inside kernels, with each allocator\n"
+    "  quarry report results.jsonl        what bench --out wrote, as a page to look at\n"
     "  quarry costs                       atomics and collectives a call, exact\n"
     "  quarry map --output heap.svg       what a heap looks like inside after a while\n"
     "  quarry region fragmentation        regions on the host: slabs, packing, snapshots\n"
@@ -81,6 +85,9 @@ int run(CLI::App& app, int argc, char** argv) {
   add_region(app, chosen);
   add_cluster(app, chosen);
   add_bench(app, chosen);
+  add_kd_tree(app, chosen);
+  add_graph(app, chosen);
+  add_report(app, chosen);
   try {
     app.parse(argc, argv);
   } catch (const CLI::Success& e) {  // --help, --version
@@ -98,6 +105,7 @@ int run(CLI::App& app, int argc, char** argv) {
 int main(int argc, char** argv) {
   try {
     if (argc == 3 && argv[1] == bench_child_command) return bench_child(argv[2]);
+    if (argc == 3 && argv[1] == workload_child_command) return workload_child(argv[2]);
     CLI::App app(about, "quarry");
     return run(app, argc, argv);
   } catch (const input_error& e) {
