@@ -36,7 +36,7 @@ class index_set {
   /// A run this short is looked for inside one word.
   static constexpr std::uint32_t short_run = 32;
 
-  index_set() = default;
+  index_set() = default;  // uninitialised, so that one may be a __device__ or __constant__ global
   index_set(carve& metadata, const char* name, std::uint32_t size)
       : index_set(metadata.take<std::uint64_t>(name, length(size)), size) {}
   /// A view of length(size) words, which stay the caller's.
@@ -174,8 +174,8 @@ class index_set {
                                                                                << from;
   }
 
-  std::uint32_t size_ = 0;
-  std::uint64_t* words_ = nullptr;
+  std::uint32_t size_;
+  std::uint64_t* words_;
 };
 
 // ---- bodies ------------------------------------------------------------------------------------------

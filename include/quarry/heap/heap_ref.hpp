@@ -25,6 +25,7 @@
 #include <cstddef>
 #include <cstdint>
 #include <new>
+#include <type_traits>
 #include <utility>
 
 namespace quarry {
@@ -34,27 +35,27 @@ class heap_ref {
  public:
   using allocator_type = Allocator;
   using machine_type = Machine;
+  static_assert(std::is_trivially_default_constructible_v<Allocator>,
+                "or it could not be a __device__ global");
   static constexpr abilities can = Allocator::can;
   /// Allocators that only count up are yardsticks: they pay for nothing but the counter.
   static constexpr bool notes_refusals = can.frees_one || resizable_allocator<Allocator>;
 
   heap_ref() = default;  // uninitialised: assign one before use
-  explicit heap_ref(const Allocator& a, refusal_book* refusals = nullptr) : allocator_(a), refusals_(refusals) {}
+  explicit heap_ref(const Allocator& a, refusal_book* refusals = nullptr)
+      : allocator_(a), refusals_(refusals) {}
 
   /// n bytes, 16-byte aligned; nullptr for n = 0 and when nothing fits.
   QUARRY_DEVICE void* malloc(std::size_t n) const { return noted(allocator_.malloc(n), n); }
 
   /// As above at a larger alignment, a power of two up to can.max_alignment.
-  QUARRY_DEVICE void* malloc(std::size_t n, std::size_t alignment) const
-    requires aligning_allocator<Allocator>
-  {
+  QUARRY_DEVICE void* malloc(std::size_t n,
+                             std::size_t alignment) const requires aligning_allocator<Allocator> {
     return noted(allocator_.malloc(n, alignment), n);
   }
 
   /// Requires: p from malloc of this heap, not freed since, or nullptr.
-  QUARRY_DEVICE void free(void* p) const
-    requires freeing_allocator<Allocator>
-  {
+  QUARRY_DEVICE void free(void* p) const requires freeing_allocator<Allocator> {
     allocator_.free(p);
   }
 
@@ -67,23 +68,19 @@ class heap_ref {
   }
 
   /// What the live block p may hold: at least what was asked for.
-  QUARRY_DEVICE std::uint64_t usable_size(void* p) const
-    requires sizing_allocator<Allocator>
-  {
+  QUARRY_DEVICE std::uint64_t usable_size(void* p) const requires sizing_allocator<Allocator> {
     return allocator_.usable_size(p);
   }
 
   /// A block of n bytes with the contents of p, which is p itself if that holds them. nullptr: nothing fits, and p is
   /// as it was; or n = 0, and p is freed.
   QUARRY_DEVICE void* realloc(void* p, std::size_t n) const
-    requires(freeing_allocator<Allocator> && sizing_allocator<Allocator>)
-  {
+      requires(freeing_allocator<Allocator>&& sizing_allocator<Allocator>) {
     return realloc(p, p == nullptr ? 0 : usable_size(p), n);
   }
   /// The same where the caller knows what p was asked for, and the allocator need not.
-  QUARRY_DEVICE void* realloc(void* p, std::size_t had, std::size_t n) const
-    requires freeing_allocator<Allocator>
-  {
+  QUARRY_DEVICE void* realloc(void* p, std::size_t had,
+                              std::size_t n) const requires freeing_allocator<Allocator> {
     if (p != nullptr && n == 0) return free(p), nullptr;
     if (p != nullptr && n <= holds(p, had)) return p;
     void* const block = malloc(n);
@@ -94,13 +91,12 @@ class heap_ref {
   }
 
   /// n bytes at a multiple of `alignment`, any power of two. Only aligned_free takes them back.
-  QUARRY_DEVICE void* aligned_malloc(std::size_t n, std::size_t alignment) const
-    requires freeing_allocator<Allocator>
-  {
+  QUARRY_DEVICE void* aligned_malloc(std::size_t n, std::size_t alignment) const requires
+      freeing_allocator<Allocator> {
     if (alignment < block_alignment) alignment = block_alignment;
     // A block starts at a multiple of 16: the header and what is left in front of it take `alignment` at most.
-    auto* const block =
-        static_cast<std::byte*>(malloc(n == 0 ? 0 : saturating_add(std::uint64_t{n}, std::uint64_t{alignment})));
+    auto* const block = static_cast<std::byte*>(
+        malloc(n == 0 ? 0 : saturating_add(std::uint64_t{n}, std::uint64_t{alignment})));
     if (block == nullptr) return nullptr;
     const auto first = reinterpret_cast<std::uintptr_t>(block);
     std::byte* const user = block + (align_up(first + block_alignment, alignment) - first);
@@ -108,9 +104,7 @@ class heap_ref {
     return user;
   }
   /// Requires: p from aligned_malloc of this heap, not freed since, or nullptr.
-  QUARRY_DEVICE void aligned_free(void* p) const
-    requires freeing_allocator<Allocator>
-  {
+  QUARRY_DEVICE void aligned_free(void* p) const requires freeing_allocator<Allocator> {
     if (p != nullptr) free(static_cast<std::byte**>(p)[-1]);
   }
 
@@ -122,9 +116,7 @@ class heap_ref {
   }
   /// Requires: p from create, not destroyed since, or nullptr.
   template <class T>
-  QUARRY_DEVICE void destroy(T* p) const
-    requires freeing_allocator<Allocator>
-  {
+  QUARRY_DEVICE void destroy(T* p) const requires freeing_allocator<Allocator> {
     if (p == nullptr) return;
     p->~T();
     free(p);
@@ -148,8 +140,9 @@ class heap_ref {
     if constexpr (alignof(T) <= block_alignment) {
       return malloc(sizeof(T));
     } else {
-      static_assert(aligning_allocator<Allocator> && alignof(T) <= can.max_alignment,
-                    "create<T>: this allocator does not serve the alignment of T; use aligned_malloc");
+      static_assert(
+          aligning_allocator<Allocator> && alignof(T) <= can.max_alignment,
+          "create<T>: this allocator does not serve the alignment of T; use aligned_malloc");
       return malloc(sizeof(T), alignof(T));
     }
   }
