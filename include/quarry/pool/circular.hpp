@@ -27,10 +27,11 @@
 /// Invariants. A free place starts a true free chunk: only a chunk's owner puts, only take() takes. Chunks
 /// that owners hold and free chunks tile the pool at all times; the ring from granule 0 visits exactly them.
 /// Why stale offsets and headers do no harm: see circular_header.hpp.
-/// Bound: a walk ends when it comes to the end marker for the second time, or after 2^16 chunks. It passes by chunks
-/// that others are about to cut. Then the whole pool is searched (circular_regions.hpp), and that waits for them: a
-/// request is refused only if no run of free chunks was long enough when the search came by. The search leaves
-/// notes, so that the next refusal costs a glance at each of 1024 regions, until something is freed there.
+/// Bound: a walk ends when it comes to the end marker for the second time, after 2^18 chunks, or where a search has found
+/// no room. It passes by chunks that others are about to cut. Then the whole pool is searched (circular_regions.hpp), and
+/// that waits for them: a request is refused only if no run of free chunks was long enough when the search came
+/// by. The search leaves notes, so that the next refusal costs a glance at each of 1024 regions, until something is
+/// freed there.
 /// Progress: a take that fails was overtaken by another's success; then a search is repeated.
 
 #include <quarry/core/allocator.hpp>
@@ -73,7 +74,8 @@ class circular {
     std::uint32_t at = offset().load(simt::relaxed);
     for (std::int32_t visits = most_visits;;) {
       std::uint32_t next;
-      if (headers_.take(at, next) && serve(at, size, next)) return pool_ + (std::uint64_t{at} << shift_);
+      if (headers_.take(at, next) && serve(at, size, next))
+        return pool_ + (std::uint64_t{at} << shift_);
       visits -= next <= at ? most_visits / 2 : 1;  // the end marker comes dear
       at = next;
       if (visits > 0 && (visits % 64 != 0 || !regions_.hopeless(at, size))) continue;
@@ -112,15 +114,17 @@ class circular {
   template <class Visit>
   void visit_pieces(Visit&& visit) const {
     visit_chunks([&](std::uint64_t at, std::uint64_t size, bool free) {
-      visit(free ? pool_piece{at, size, piece_kind::free} : pool_piece{at, size, piece_kind::single, size, 1, 1});
+      visit(free ? pool_piece{at, size, piece_kind::free}
+                 : pool_piece{at, size, piece_kind::single, size, 1, 1});
     });
   }
 
  private:
   static constexpr std::uint64_t smallest_granule_shift = 5;
-  static constexpr std::uint32_t stride = 32;          // offsets lie a cache line apart
-  static constexpr std::uint32_t most_levels = 20;     // of all heaps together: a million chunks
-  static constexpr std::int32_t most_visits = 1 << 18;  // before the search through all regions
+  static constexpr std::uint32_t stride = 32;       // offsets lie a cache line apart
+  static constexpr std::uint32_t most_levels = 20;  // of all heaps together: a million chunks
+  static constexpr std::int32_t most_visits =
+      1 << 18;  // as many lanes may have cut chunks ahead of this one
 
   static std::uint32_t granule_shift(std::uint64_t bytes) {
     std::uint64_t shift = smallest_granule_shift;
@@ -135,7 +139,8 @@ class circular {
   }
   /// Where this lane's searches start. Found anew each time: that is cheaper than two registers.
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> offset() const {
-    const std::uint32_t mine = Offsets == offsets::one ? 0 : (simt::sm_id() & last_offset_) * stride;
+    const std::uint32_t mine =
+        Offsets == offsets::one ? 0 : (simt::sm_id() & last_offset_) * stride;
     return simt::atomic_ref<std::uint32_t>(offsets_[mine]);
   }
 
@@ -174,7 +179,9 @@ class circular {
   struct heap_shape {
     std::uint32_t levels;
     std::uint32_t smallest;
-    QUARRY_DEVICE std::uint64_t granules() const { return std::uint64_t{levels} * smallest << levels >> 1; }
+    QUARRY_DEVICE std::uint64_t granules() const {
+      return std::uint64_t{levels} * smallest << levels >> 1;
+    }
   };
   /// The one that covers the most.
   QUARRY_DEVICE heap_shape shape(std::uint32_t granules) const {
@@ -182,7 +189,8 @@ class circular {
     heap_shape best{0, 1};
     for (std::uint32_t smallest = granules < 2048 ? 4 : 32, i = 0; i < 3; smallest *= 2, ++i) {
       heap_shape tried{1, smallest};
-      while (tried.levels < most && heap_shape{tried.levels + 1, smallest}.granules() <= granules) ++tried.levels;
+      while (tried.levels < most && heap_shape{tried.levels + 1, smallest}.granules() <= granules)
+        ++tried.levels;
       if (tried.granules() <= granules && tried.granules() > best.granules()) best = tried;
     }
     return best;
@@ -208,19 +216,21 @@ static_assert(freeing_allocator<cmmalloc> && freeing_allocator<cfmmalloc>);
 // ---- longer bodies ---------------------------------------------------------------------------------
 
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
-QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(std::uint64_t lane,
-                                                                         std::uint64_t lanes) const {
+QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(
+    std::uint64_t lane, std::uint64_t lanes) const {
   const std::uint32_t heaps = last_offset_ + 1;
   const std::uint32_t part = granules_ / heaps;
   const heap_shape heap = shape(part);
-  const std::uint64_t chunks = std::uint64_t{1} << heap.levels;  // those of the heap, and the last one
+  const std::uint64_t chunks = std::uint64_t{1}
+                               << heap.levels;  // those of the heap, and the last one
   for (std::uint64_t i = lane; i < chunks * heaps; i += lanes) {
     const auto which = static_cast<std::uint32_t>(i / chunks);
     const auto number = static_cast<std::uint32_t>(i % chunks) + 1;  // from 1, as in the paper
     const std::uint32_t front = which * part;
     const std::uint32_t end = which + 1 == heaps ? granules_ : front + part;
     const std::uint32_t level = log2_floor(number);
-    if (number == 1) simt::atomic_ref<std::uint32_t>(offsets_[which * stride]).store(front, simt::relaxed);
+    if (number == 1)
+      simt::atomic_ref<std::uint32_t>(offsets_[which * stride]).store(front, simt::relaxed);
     if (level < heap.levels) {
       const std::uint32_t root = heap.smallest << (heap.levels - 1);
       const std::uint32_t size = root >> level;
@@ -237,7 +247,8 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(std::ui
 
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
 std::string circular<Header, Offsets, KeptSixteenths>::check_invariants() const {
-  if (headers_.is_free(granules_) || headers_.next(granules_) != 0) return "the end marker was changed";
+  if (headers_.is_free(granules_) || headers_.next(granules_) != 0)
+    return "the end marker was changed";
   for (std::uint32_t at = 0; at != granules_; at = headers_.next(at)) {
     const std::uint32_t next = headers_.next(at);
     if (next <= at || next > granules_)

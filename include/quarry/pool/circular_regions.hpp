@@ -5,7 +5,8 @@
 ///   pool      | region 0 | region 1 | … |        2^k granules each, 1024 regions at most
 ///   regions   | note, freed | note, freed | … |
 ///
-/// freed   how often a chunk became free that starts there, counted after the fact
+/// freed   how often a chunk became free that starts there, counted after the fact, those of the new pool too. 0: none
+///         ever started there, so there is nothing to read in the midst of a large one
 /// note    {freed, size}: a walk through the region found no run of free chunks that starts there and has `size`
 ///         granules. That holds as long as nothing is counted, there and in the next region, where such a run may end:
 ///         what was counted by then, the walk saw; what came about since has not ended yet, or it would be counted.
@@ -59,7 +60,9 @@ class circular_regions {
     return hopeless(at >> shift_, size, freed);
   }
   /// A chunk at this granule has become free.
-  QUARRY_DEVICE void count_free(std::uint32_t at) const { counter(at >> shift_).add(1, simt::release); }
+  QUARRY_DEVICE void count_free(std::uint32_t at) const {
+    counter(at >> shift_).add(1, simt::release);
+  }
   /// What remains of a chunk has become free; the block in front of it is not in use yet.
   QUARRY_DEVICE void count_rest(std::uint32_t block, std::uint32_t rest) const {
     if ((block ^ rest) >> shift_ == 0) return;
@@ -86,7 +89,8 @@ class circular_regions {
   /// Regions to visit. Larger requests go round once: in the midst of a large chunk there is much to read.
   QUARRY_DEVICE std::uint32_t visits(std::uint32_t size) const {
     if (size > longest()) return count_;
-    return count_ + static_cast<std::uint32_t>(std::uint64_t{simt::block_id() * 0x9e3779b9u} * count_ >> 32);
+    return count_ +
+           static_cast<std::uint32_t>(std::uint64_t{simt::block_id() * 0x9e3779b9u} * count_ >> 32);
   }
   /// The region to visit when so many are left, this one among them.
   QUARRY_DEVICE std::uint32_t visited(std::uint32_t left) const {
@@ -94,15 +98,18 @@ class circular_regions {
   }
 
   /// Whether the note says that this size does not fit. `freed` is for a new one.
-  QUARRY_DEVICE bool hopeless(std::uint32_t number, std::uint32_t size, std::uint32_t& freed) const {
-    const std::uint64_t note = simt::atomic_ref<std::uint64_t>(regions_[number].note).load(simt::acquire);
+  QUARRY_DEVICE bool hopeless(std::uint32_t number, std::uint32_t size,
+                              std::uint32_t& freed) const {
+    const std::uint64_t note =
+        simt::atomic_ref<std::uint64_t>(regions_[number].note).load(simt::acquire);
     const std::uint32_t own = counter(number).load(simt::acquire);
     freed = own + counter(number + 1).load(simt::acquire);
     return own == 0 || (note >> 32 == freed && static_cast<std::uint32_t>(note) <= size);
   }
   QUARRY_DEVICE void note(std::uint32_t number, std::uint32_t size, std::uint32_t freed) const {
     if (size > longest()) --freed;  // a note that never holds
-    simt::atomic_ref<std::uint64_t>(regions_[number].note).store(std::uint64_t{freed} << 32 | size, simt::release);
+    simt::atomic_ref<std::uint64_t>(regions_[number].note)
+        .store(std::uint64_t{freed} << 32 | size, simt::release);
   }
 
   std::uint32_t granules_;
@@ -112,7 +119,8 @@ class circular_regions {
 };
 
 template <class Header>
-QUARRY_DEVICE std::uint32_t circular_regions::search(const Header& headers, std::uint32_t size) const {
+QUARRY_DEVICE std::uint32_t circular_regions::search(const Header& headers,
+                                                     std::uint32_t size) const {
   std::uint32_t run = 0;  // where a run of free chunks starts, or would
   for (std::uint32_t left = visits(size); left != 0; --left) {
     const std::uint32_t number = visited(left);
@@ -124,7 +132,8 @@ QUARRY_DEVICE std::uint32_t circular_regions::search(const Header& headers, std:
       run = end(number);
       continue;
     }
-    std::uint32_t at = nowhere;  // the end of the run, a chunk's start; nowhere: look for one from `run` on
+    std::uint32_t at =
+        nowhere;  // the end of the run, a chunk's start; nowhere: look for one from `run` on
     do {
       std::uint32_t next;
       const chunk_state state = headers.look(at == nowhere ? run : at, next);
