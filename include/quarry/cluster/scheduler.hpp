@@ -209,7 +209,7 @@ class scheduler {
   node choose_child(node asking) const;
   void report_load();
   /// The living region, or nullptr.
-  region_node<default_geometry>* find(rid id) const;
+  region_tree::node_type* find(rid id) const;
   annex* annex_of(region_id id) {
     const auto it = annexes_.find(id.number());
     return it == annexes_.end() ? nullptr : &it->second;

@@ -206,7 +206,7 @@ inline void scheduler::on_sweep(message m, sweep& s) {
   if (s.waiting.size() < children_.size()) return;
   if (what == verb::goodbye) {
     s.sum[0] += regions_->regions() - 1;
-    regions_->for_each_below(*regions_->find(root_region), [&](region_node<default_geometry>& n) {
+    regions_->for_each_below(*regions_->find(root_region), [&](region_tree::node_type& n) {
       const pool_statistics p = n.it->pool.statistics();
       s.sum[1] += p.objects;
       s.sum[2] += p.live_bytes;

@@ -6,7 +6,7 @@
 
 namespace quarry::cluster {
 
-inline region_node<default_geometry>* scheduler::find(rid id) const {
+inline region_tree::node_type* scheduler::find(rid id) const {
   const region_id local = local_id(id);
   if (scheduler_of(id) != self_ || (local.number() == 0 && self_ != 0)) return nullptr;
   if (dying_.contains(local.value())) return nullptr;
@@ -116,7 +116,7 @@ inline void scheduler::on_free_region(message m) {
   free_wait wait;
   wait.top = top->id();
   std::unordered_map<node, std::vector<std::uint64_t>> recalls;
-  regions_->for_each_below(*top, [&](region_node<default_geometry>& n) {
+  regions_->for_each_below(*top, [&](region_tree::node_type& n) {
     wait.dying.push_back(n.id());
     wait.answers += ask_remote_children(n.id(), verb::free_region, ticket);
     const annex* x = annex_of(n.id());
@@ -187,7 +187,7 @@ inline void scheduler::on_pack(message m) {
   const std::uint64_t ticket = next_ticket_++;
   pack_wait wait;
   wait.reply = answer_to(m, region_status::ok);
-  regions_->for_each_below(*top, [&](region_node<default_geometry>& n) {
+  regions_->for_each_below(*top, [&](region_tree::node_type& n) {
     const packed_region packed = pack_one(*regions_, n);
     wait.reply.a += packed.live_bytes;
     for (const packed_range& r : packed.ranges) {

@@ -155,8 +155,8 @@ void save_snapshot(basic_region_tree<Geometry>& tree, region_id id, const std::s
     out.write(ranges.data(), ranges.size() * sizeof(snapshot_range));
     for (const slab_run run : runs)
       for (slab_number n = run.first; n < run.end(); ++n) {
-        const snapshot_slab slab = detail::saved_slab(table, n);
-        out.write(&slab, sizeof(slab));
+        const snapshot_slab saved = detail::saved_slab(table, n);
+        out.write(&saved, sizeof(saved));
       }
     for (const slab_run run : used)
       out.write(table.address(run.first), std::size_t{run.count} * Geometry.slab);
