@@ -5,7 +5,7 @@
 ///
 ///   open   | arena 0 | arena 1 | … |      a word each; a warp's number modulo the count chooses
 ///
-/// An arena is opened by its first malloc and never ended: there is no free, the heap is reset as a
+/// An arena is opened by its first small malloc and never ended: there is no free, the heap is reset as a
 /// whole. Kernels that know when they are done use warp_arena itself: one round trip a malloc, not
 /// three.
 ///
@@ -47,11 +47,10 @@ class arena_per_warp {
         open_(metadata.take<std::uint64_t>("open", count_)) {}
 
   template <class Machine>
-  static void reserve(std::uint64_t size)
-    requires requires { arenas::template reserve<Machine>(size); }
-  {
+  static void reserve(std::uint64_t size) requires requires {
     arenas::template reserve<Machine>(size);
   }
+  { arenas::template reserve<Machine>(size); }
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     arenas_.initialise(lane, lanes);
@@ -62,7 +61,7 @@ class arena_per_warp {
         simt::block_id() * ((simt::block_size() + 31) / 32) + simt::warp_id();
     std::uint64_t& place = open_[number % count_];
     std::uint64_t arena = simt::atomic_ref<std::uint64_t>(place).load(simt::acquire);
-    if (arena == 0) arena = open(arenas_, place);
+    if (arena == 0 && n <= largest_opening) arena = open(arenas_, place);
     if (arena != 0) {
       warp mine = arenas_.resume(reinterpret_cast<void*>(arena));
       if (void* const block = mine.alloc(n, arenas_.upstream())) return block;
@@ -80,6 +79,9 @@ class arena_per_warp {
   }
 
  private:
+  /// Larger requests open no arena: none would serve them, and its first superblock might lie in their way.
+  static constexpr std::size_t largest_opening = std::max<std::size_t>(Superblock, 1024);
+
   static std::uint32_t arena_count(std::uint64_t pool) {
     return static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(pool / (8 * std::max<std::uint64_t>(Superblock, 1024)), 1, 4096));
