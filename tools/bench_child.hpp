@@ -35,7 +35,4 @@ int bench_child(const char* requests, const bench_runner& run);
 /// With the allocators of the library.
 int bench_child(const char* requests);
 
-/// What a program printed on its first line; empty where it failed or does not exist.
-std::string first_line_of(const std::vector<std::string>& command);
-
 }  // namespace quarry::tool

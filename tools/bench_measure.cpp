@@ -8,6 +8,7 @@
 #include "command.hpp"
 #include "ledger_file.hpp"
 #include "progress.hpp"
+#include "record_file.hpp"
 #include "text.hpp"
 
 #include <fmt/format.h>
@@ -17,7 +18,6 @@
 
 #include <algorithm>
 #include <chrono>
-#include <fstream>
 
 namespace quarry::tool {
 namespace {
@@ -33,11 +33,7 @@ std::size_t table_width() {
 /// What is kept: a file of lines, a document, or both.
 class record_keeper {
  public:
-  record_keeper(const std::string& name, bool json) : json_(json) {
-    if (name.empty()) return;
-    file_.open(name, std::ios::app);
-    if (!file_) throw input_error(fmt::format("--out: {} can not be written", name));
-  }
+  record_keeper(const std::string& name, bool json) : json_(json), file_(name) {}
   void experiment(const nlohmann::ordered_json& line) { keep(line, "experiments"); }
   void point(const nlohmann::ordered_json& line) { keep(line, "cells"); }
   void claim(const nlohmann::ordered_json& line) { keep(line, "claims"); }
@@ -48,13 +44,12 @@ class record_keeper {
 
  private:
   void keep(const nlohmann::ordered_json& line, const char* list) {
-    if (file_.is_open())
-      file_ << line << std::endl;  // NOLINT(performance-avoid-endl): a crash loses nothing
+    file_.add(line);
     if (json_) document_[list].push_back(line);
   }
 
   bool json_;
-  std::ofstream file_;
+  record_file file_;
   nlohmann::ordered_json document_ = {{"ok", true},
                                       {"experiments", nlohmann::ordered_json::array()},
                                       {"cells", nlohmann::ordered_json::array()},

@@ -1,16 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench_plan.hpp"
 
-#include "bench_child.hpp"
 #include "bench_variants.hpp"
 #include "catalogue.hpp"
+#include "site.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <chrono>
-#include <filesystem>
 
 namespace quarry::tool {
 namespace {
@@ -45,23 +42,6 @@ std::vector<const experiment*> choose_experiments(const bench_options& o) {
   for (const experiment* e : workloads)
     if (std::find(chosen.begin(), chosen.end(), e) == chosen.end()) chosen.push_back(e);
   return chosen;
-}
-
-demo_machine choose_machine(const std::string& wanted) {
-  if (wanted == "cpu") return describe_cpu();
-  demo_machine gpu = describe_cuda();
-  if (gpu.problem.empty()) return gpu;
-  if (wanted == "cuda") throw input_error("--machine cuda: " + gpu.problem);
-  return describe_cpu();
-}
-
-bench_environment describe(const demo_machine& machine) {
-  bench_environment e = machine.name == "cuda" ? describe_bench_cuda() : describe_bench_cpu();
-  std::error_code none;
-  const std::string folder = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
-  e.commit = first_line_of({"git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12"});
-  e.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-  return e;
 }
 
 void choose_heap_states(bench_scale& scale, const std::string& typed) {
@@ -120,16 +100,6 @@ std::vector<bench_job> jobs_of(const bench_plan& plan, const bench_subject& subj
 
 }  // namespace
 
-std::vector<std::string> split(const std::string& text) {
-  std::vector<std::string> parts;
-  for (std::size_t begin = 0; begin <= text.size();) {
-    const std::size_t end = std::min(text.find(',', begin), text.size());
-    parts.push_back(text.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return parts;
-}
-
 std::string bench_plan::command(const experiment& e, std::string_view allocator) const {
   return fmt::format("quarry bench {} --experiments {} --allocators {}", common_options, e.id,
                      allocator);
@@ -152,9 +122,7 @@ bench_plan make_plan(const bench_options& o) {
   p.request.repeats = o.repeats != 0 ? o.repeats : o.quick ? 3 : 5;
   p.request.limit = static_cast<double>(o.timeout);
   p.request.share = o.time_limit != 0 ? o.time_limit : o.quick ? 0.25 : 1;
-  if (p.scale.heap > p.machine.memory)
-    throw input_error(fmt::format("--heap: {} is more than {} has: {}", to_text(p.scale.heap),
-                                  p.machine.name, to_text(p.machine.memory)));
+  check_heap(p.scale.heap, p.machine);
   p.where = describe(p.machine);
   p.common_options = typed_options(o, p);
   return p;

@@ -64,7 +64,4 @@ using bench_batch_of_jobs = std::vector<bench_job>;
 /// All jobs of an experiment: first those that share a process, in order, then each of the others.
 std::vector<bench_batch_of_jobs> jobs_of(const bench_plan& plan, const experiment& e);
 
-/// The parts of a list with commas.
-std::vector<std::string> split(const std::string& text);
-
 }  // namespace quarry::tool

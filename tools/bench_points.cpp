@@ -3,6 +3,7 @@
 
 #include "bench_json.hpp"
 #include "ledger_file.hpp"
+#include "record_file.hpp"
 
 #include <fmt/format.h>
 
@@ -107,14 +108,8 @@ json point_record(const bench_point& point, const bench_environment& where,
             {"series", point.series},
             {"x", point.of->x.scale == "category" ? json(point.row) : json(point.x)},
             {"row", point.row},
-            {"command", command},
-            {"machine", where.machine},
-            {"device", where.device},
-            {"driver", where.driver},
-            {"cuda", where.cuda},
-            {"compiler", where.compiler},
-            {"commit", where.commit},
-            {"date", where.date}};
+            {"command", command}};
+  j.update(environment_fields(where));
   json cell = to_json(point.cell);
   for (const char* known : {"experiment", "row", "x", "variant", "shape"}) cell.erase(known);
   j.update(cell);

@@ -8,6 +8,7 @@
 #include <fcntl.h>
 #include <poll.h>
 #include <spawn.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -18,13 +19,48 @@
 #include <cstring>
 
 namespace quarry::tool {
+namespace {
 
-child_process::child_process(const std::vector<std::string>& command) {
+/// A file without a name that holds some text.
+class file_in_memory {
+ public:
+  explicit file_in_memory(const std::string& text) {
+    if (text.empty()) return;
+    number_ = ::memfd_create("quarry", MFD_CLOEXEC);
+    if (number_ < 0) throw error(std::string("no file in memory: ") + std::strerror(errno));
+    for (std::size_t done = 0; done < text.size();) {
+      const ssize_t n =
+          ::pwrite(number_, text.data() + done, text.size() - done, static_cast<off_t>(done));
+      if (n < 0 && errno != EINTR)
+        throw error(std::string("writing to a file in memory: ") + std::strerror(errno));
+      if (n > 0) done += static_cast<std::size_t>(n);
+    }
+  }
+  ~file_in_memory() {
+    if (number_ >= 0) ::close(number_);
+  }
+  file_in_memory(const file_in_memory&) = delete;
+  file_in_memory& operator=(const file_in_memory&) = delete;
+
+  int number() const { return number_; }
+
+ private:
+  int number_ = -1;
+};
+
+}  // namespace
+
+child_process::child_process(const std::vector<std::string>& command, const std::string& input,
+                             errors stderr_is) {
+  const file_in_memory given(input);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw error(std::string("no pipe: ") + std::strerror(errno));
   posix_spawn_file_actions_t actions;
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
+  if (!input.empty()) ::posix_spawn_file_actions_adddup2(&actions, given.number(), STDIN_FILENO);
+  if (stderr_is == errors::hidden)
+    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -76,5 +112,16 @@ std::string child_process::end() {
 }
 
 void child_process::kill() const { ::kill(id_, SIGKILL); }
+
+std::string first_line_of(const std::vector<std::string>& command) {
+  try {
+    child_process program(command, {}, child_process::errors::hidden);
+    std::string line;
+    const bool got = program.read_line(line, 5) == child_process::reading::line;
+    return got && program.end().empty() ? line : "";
+  } catch (const error&) {
+    return {};
+  }
+}
 
 }  // namespace quarry::tool

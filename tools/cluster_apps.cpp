@@ -101,7 +101,8 @@ int run_mesh(const mesh_options& o, cluster::worker& w) {
   ao.keep = !o.picture.empty();
   const apps::delaunay_result r = apps::run(w, ao);
   worker_report mine;
-  for (const apps::time_shares& t : {r.triangulate, r.retriangulate, r.delegate, r.rotate, r.finish})
+  for (const apps::time_shares& t :
+       {r.triangulate, r.retriangulate, r.delegate, r.rotate, r.finish})
     mine.time += t;
   mine.calls = w.statistics();
   mine.work = r.added;
@@ -216,7 +217,8 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   {
     auto o = std::make_shared<bodies_options>();
     CLI::App* command = cluster.add_subcommand(
-        "barnes-hut", "Bodies under gravity: an oct-tree, a region a level; a power of two of workers");
+        "barnes-hut",
+        "Bodies under gravity: an oct-tree, a region a level; a power of two of workers");
     add_count(*command, "--bodies", o->bodies, "How many", 2);
     add_count(*command, "--steps", o->steps, "Of time", 1);
     command->add_option("--theta", o->theta, "Cells are opened nearer than their size / theta")
@@ -227,8 +229,8 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
     command->callback([o, &chosen] {
       chosen = [o] {
         if (const unsigned w = workers_of(*o); w != 0 && !std::has_single_bit(w))
-          throw input_error(fmt::format(
-              "{} ranks make {} workers; Barnes-Hut needs a power of two", o->simulate, w));
+          throw input_error(fmt::format("{} ranks make {} workers; Barnes-Hut needs a power of two",
+                                        o->simulate, w));
         return on_cluster(*o, [&](cluster::worker& w) { return run_bodies(*o, w); });
       };
     });
@@ -236,7 +238,8 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   {
     auto o = std::make_shared<mesh_options>();
     CLI::App* command = cluster.add_subcommand(
-        "delaunay", "Triangulation of points over a hierarchy of regions; a power of four of workers");
+        "delaunay",
+        "Triangulation of points over a hierarchy of regions; a power of four of workers");
     add_count(*command, "--points", o->points, "How many", 3);
     command->add_flag("--hand-over", o->hand_over, "Move quadrants instead of copying them");
     command->add_flag("!--no-check", o->check, "Skip the check of all triangles");

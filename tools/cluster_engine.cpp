@@ -18,9 +18,10 @@ void add_cluster_options(CLI::App& command, cluster_options& o) {
             100'000);
   add_count(command, "--seed", o.seed, "Decides everything random");
   command.add_flag("--no-leases", o.asks, "Every allocation asks a scheduler");
-  command.add_flag("--apart,!--together", o.apart,
-                   fmt::format("Workers of a host share no memory: huge pages, but hand-overs copy{}",
-                               o.apart ? " (so it is, unless --together)" : ""));
+  command.add_flag(
+      "--apart,!--together", o.apart,
+      fmt::format("Workers of a host share no memory: huge pages, but hand-overs copy{}",
+                  o.apart ? " (so it is, unless --together)" : ""));
   command.add_flag("--status", o.status, "A line on stderr every second");
   command.add_flag("--json", o.json, "Print one line of JSON");
 }
@@ -99,8 +100,8 @@ std::vector<worker_report> collect(cluster::worker& w, const worker_report& mine
   return all;
 }
 
-nlohmann::ordered_json summary(const std::string& app, const cluster_options& o,
-                               cluster::worker& w, const std::vector<worker_report>& all) {
+nlohmann::ordered_json summary(const std::string& app, const cluster_options& o, cluster::worker& w,
+                               const std::vector<worker_report>& all) {
   apps::time_shares sum;
   cluster::worker_statistics calls;
   double longest = 0;
@@ -133,8 +134,8 @@ nlohmann::ordered_json summary(const std::string& app, const cluster_options& o,
   line["scheduler_communication"] = sum.schedulers / workers;
   line["calls"] = calls.calls;
   line["allocations"] = calls.allocations;
-  line["messages_per_call"] =
-      static_cast<double>(calls.messages) / static_cast<double>(std::max<std::uint64_t>(calls.calls, 1));
+  line["messages_per_call"] = static_cast<double>(calls.messages) /
+                              static_cast<double>(std::max<std::uint64_t>(calls.calls, 1));
   line["bytes_sent"] = calls.bytes_sent;
   line["work"] = work;
   line["correct"] = correct;
@@ -152,9 +153,10 @@ void print_summary(const nlohmann::ordered_json& line) {
              line["schedulers"].get<unsigned>(), line["schedulers"] == 1 ? "" : "s",
              line["levels"].get<unsigned>(), line["levels"] == 1 ? "" : "s",
              line["network"].get<std::string>());
-  fmt::print("{:.4g} s: {:.0f} % computation, {:.0f} % waiting for workers, {:.0f} % for schedulers\n",
-             line["seconds"].get<double>(), percent("computation"), percent("worker_communication"),
-             percent("scheduler_communication"));
+  fmt::print(
+      "{:.4g} s: {:.0f} % computation, {:.0f} % waiting for workers, {:.0f} % for schedulers\n",
+      line["seconds"].get<double>(), percent("computation"), percent("worker_communication"),
+      percent("scheduler_communication"));
   fmt::print("{} allocations, {:.3f} messages a call, {} sent between workers\n",
              grouped(line["allocations"].get<std::uint64_t>()),
              line["messages_per_call"].get<double>(),

@@ -58,8 +58,8 @@ struct worker_report {
 std::vector<worker_report> collect(cluster::worker& w, const worker_report& mine);
 
 /// The line of JSON that all subcommands print, as far as they have it in common.
-nlohmann::ordered_json summary(const std::string& app, const cluster_options& o,
-                               cluster::worker& w, const std::vector<worker_report>& all);
+nlohmann::ordered_json summary(const std::string& app, const cluster_options& o, cluster::worker& w,
+                               const std::vector<worker_report>& all);
 /// The same for people.
 void print_summary(const nlohmann::ordered_json& line);
 

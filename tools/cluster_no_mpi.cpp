@@ -10,8 +10,8 @@ int run_under_mpi(const cluster_options&, const std::function<int(cluster::worke
   throw error("built without MPI");
 }
 
-std::optional<apps::list_exchange_result> exchange_by_node(const cluster_options&,
-                                                           cluster::worker&, by_node,
+std::optional<apps::list_exchange_result> exchange_by_node(const cluster_options&, cluster::worker&,
+                                                           by_node,
                                                            const apps::list_exchange_options&) {
   return {};
 }

@@ -33,8 +33,7 @@ std::vector<run> read_runs(const std::string& file) {
                      line.at("computation"), line.at("worker_communication"),
                      line.at("scheduler_communication")});
     } catch (const nlohmann::json::exception&) {
-      throw input_error(
-          fmt::format("{}:{}: no line of a cluster run with --json", file, number));
+      throw input_error(fmt::format("{}:{}: no line of a cluster run with --json", file, number));
     }
   }
   if (all.empty()) throw input_error(file + ": has no runs");

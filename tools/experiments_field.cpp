@@ -154,12 +154,12 @@ std::vector<experiment> field_experiments() {
              mixed_sizes));
   add(survey("survey-scaling-16", "1 to 2^20 threads allocate 16 B, then free",
              "Winter et al. 2021, Figure 10", "", by_threads, both, scaling<16>));
-  add(survey("survey-scaling-64", "the same with 64 B", "Winter et al. 2021, Figure 10", "",
-             by_threads, both, scaling<64>));
-  add(survey("survey-scaling-512", "the same with 512 B", "Winter et al. 2021, Figure 10", "",
-             by_threads, both, scaling<512>));
-  add(survey("survey-scaling-8192", "the same with 8192 B", "Winter et al. 2021, Figure 10", "",
-             by_threads, both, scaling<8192>));
+  add(survey("survey-scaling-64", "1 to 2^20 threads allocate 64 B, then free",
+             "Winter et al. 2021, Figure 10", "", by_threads, both, scaling<64>));
+  add(survey("survey-scaling-512", "1 to 2^20 threads allocate 512 B, then free",
+             "Winter et al. 2021, Figure 10", "", by_threads, both, scaling<512>));
+  add(survey("survey-scaling-8192", "1 to 2^20 threads allocate 8192 B, then free",
+             "Winter et al. 2021, Figure 10", "", by_threads, both, scaling<8192>));
   add(survey("survey-fragmentation",
              "addresses from the lowest to the highest block / bytes asked for",
              "Winter et al. 2021, Figure 11a", "100,000 threads allocate and free, 20 times",
@@ -176,8 +176,9 @@ std::vector<experiment> field_experiments() {
              "Winter et al. 2021, Figure 11c", "prefix sum: lengths, sum and writing, no malloc",
              by_threads, both, work<64>)
           .with_baseline());
-  add(survey("survey-work-4096", "the same with 4 to 4096 bytes", "Winter et al. 2021, Figure 11d",
-             "prefix sum: lengths, sum and writing, no malloc", by_threads, both, work<4096>)
+  add(survey("survey-work-4096", "every thread produces 4 to 4096 bytes: malloc and write",
+             "Winter et al. 2021, Figure 11d", "prefix sum: lengths, sum and writing, no malloc",
+             by_threads, both, work<4096>)
           .with_baseline());
   add(survey("survey-write", "every thread writes the 4 to 64 bytes that it was given",
              "Winter et al. 2021, Figure 11e", "prefix sum: one packed array", by_threads,

@@ -109,12 +109,12 @@ std::vector<experiment> workload_experiments() {
   add(experiment{"alloc", group, "every lane allocates a block in one kernel, frees it in the next",
                  "", "", by_size, both, alloc}
           .taking(takes::sizes));
-  add(experiment{"mixed", group, "the same, each size of a range equally likely", "", "", by_range,
-                 both, mixed}
+  add(experiment{"mixed", group, "every lane allocates, then frees a block of any size in a range",
+                 "", "", by_range, both, mixed}
           .taking(takes::ranges)
           .as("bars"));
-  add(experiment{"one-lane", group, "the same, the first lane of each warp only", "", "", by_size,
-                 both, one_lane}
+  add(experiment{"one-lane", group, "the first lane of each warp allocates a block, then frees it",
+                 "", "", by_size, both, one_lane}
           .taking(takes::sizes)
           .as("bars"));
   add(experiment{"churn",

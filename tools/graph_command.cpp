@@ -27,7 +27,7 @@ struct options : workload_options {
 
 std::vector<const graph_experiment*> find_graph_experiments(const std::string& typed) {
   std::vector<const graph_experiment*> chosen;
-  for (const std::string& word : words_of(typed))
+  for (const std::string& word : split(typed))
     for (const graph_experiment& e : graph_experiments())
       if ((word == "all" || &experiment_named(word) == &e) &&
           std::find(chosen.begin(), chosen.end(), &e) == chosen.end())
@@ -182,8 +182,7 @@ void add_graph(CLI::App& app, action& chosen) {
             "First edges a vertex (default 16 on a GPU, 8 on the CPU)", 1, 4096);
   const auto batches = [](const std::string& text) {
     std::vector<std::uint64_t> counts;
-    for (const std::string& word : words_of(text))
-      counts.push_back(parse_count(word, 1, most_batch));
+    for (const std::string& word : split(text)) counts.push_back(parse_count(word, 1, most_batch));
     return counts;
   };
   add_parsed(command, "--batches", o->batches, batches,

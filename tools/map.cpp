@@ -5,6 +5,7 @@
 #include "command.hpp"
 #include "map_picture.hpp"
 #include "map_run.hpp"
+#include "record_file.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -18,6 +19,7 @@ namespace {
 struct options {
   std::string allocator = "Quarry";
   std::string output;
+  std::string out;
   map_plan plan;
   bool json = false;
 };
@@ -135,20 +137,38 @@ void print_table(const options& o, const picture& p) {
   if (any) fmt::print("\n{}", classes.text());
 }
 
-void write(const options& o, const picture& p) {
+heap_map cells_of(const picture& p) {
   std::uint64_t size = 0;
   for (const pool_piece& piece : p.result.pieces) size = std::max(size, piece.offset + piece.size);
-  const heap_map map = cut_into_cells(p.result.pieces, size);
-  const bool png = o.output.ends_with(".png");
+  return cut_into_cells(p.result.pieces, size);
+}
+
+std::string as_svg(const options& o, const picture& p) {
+  return draw_svg(cells_of(p), p.result.pieces, caption_of(o, p));
+}
+
+void write(const options& o, const picture& p) {
   std::ofstream file(o.output, std::ios::binary);
-  file << (png ? draw_png(map) : draw_svg(map, p.result.pieces, caption_of(o, p)));
+  file << (o.output.ends_with(".png") ? draw_png(cells_of(p)) : as_svg(o, p));
   file.close();
   if (!file) throw input_error("--output: can not write " + o.output);
 }
 
+/// For quarry report, beside measurements.
+void append_record(const options& o, const picture& p, record_file& file) {
+  const nlohmann::ordered_json line = {{"kind", "map"},
+                                       {"title", caption_of(o, p).title},
+                                       {"allocator", p.name},
+                                       {"machine", "cpu"},
+                                       {"svg", as_svg(o, p)}};
+  file.add(line);
+}
+
 int run(const options& o) {
+  record_file file(o.out);
   const picture p = take(o);
   if (!o.output.empty()) write(o, p);
+  if (!o.out.empty()) append_record(o, p, file);
   if (o.json)
     fmt::print("{}\n", as_json(o, p).dump(2));
   else
@@ -168,6 +188,9 @@ void add_map(CLI::App& app, action& chosen) {
   command
       .add_option("--output", o->output,
                   "Draw it into this file: .svg, or .png for the cells alone")
+      ->type_name("FILE");
+  command
+      .add_option("--out", o->out, "Append it to this file as a line of JSON, for quarry report")
       ->type_name("FILE");
   command.add_flag("--json", o->json, "Print JSON, with every piece of the pool");
   const auto size = [](const std::string& text) { return parse_size(text).value(); };
@@ -193,6 +216,7 @@ void add_map(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  quarry map --output heap.svg\n"
       "  quarry map --allocator CFMalloc --heap 4M --sizes 64-1K --rounds 50 --output heap.svg\n"
+      "  quarry map --out figures.jsonl && quarry report figures.jsonl -o report.html\n"
       "  quarry map --json | jq '.pieces[] | select(.kind == \"free\")'");
   command.callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }

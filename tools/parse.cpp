@@ -50,6 +50,16 @@ std::size_t distance(std::string_view a, std::string_view b) {
 
 }  // namespace
 
+std::vector<std::string> split(const std::string& list) {
+  std::vector<std::string> parts;
+  for (std::size_t begin = 0; begin <= list.size();) {
+    const std::size_t end = std::min(list.find(',', begin), list.size());
+    parts.push_back(list.substr(begin, end - begin));
+    begin = end + 1;
+  }
+  return parts;
+}
+
 std::uint64_t parse_count(std::string_view text, std::uint64_t least, std::uint64_t most) {
   std::uint64_t n = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);

@@ -11,6 +11,7 @@
 #include <span>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace quarry::tool {
 
@@ -18,6 +19,9 @@ class input_error : public error {
  public:
   using error::error;
 };
+
+/// The parts of a list with commas; some may be empty.
+std::vector<std::string> split(const std::string& list);
 
 /// A whole decimal number in [least, most].
 std::uint64_t parse_count(std::string_view text, std::uint64_t least = 0,

@@ -7,8 +7,10 @@
 ///   phases    192 B, 75 %, 25 %, 70 %, 30 %, 60 % in turn
 ///   sizes     the same phases, six sizes
 
+#include "record_file.hpp"
 #include "region_command.hpp"
 #include "region_workloads.hpp"
+#include "site.hpp"
 #include "svg_chart.hpp"
 
 #include <quarry/region.hpp>
@@ -26,6 +28,7 @@ struct options {
   std::uint64_t steps = 200'000;
   std::uint64_t samples = 20;
   std::string plot;
+  std::string out;
   bool json = false;
 };
 
@@ -85,11 +88,13 @@ figure run(const std::string& name, const options& o) {
   return f;
 }
 
+std::string description_of(const std::string& name) {
+  if (name == "growing") return "192 B, 60 % allocations";
+  return name == "sizes" ? "192 B and five other sizes, in phases" : "192 B, in phases";
+}
+
 void print(const figure& f) {
-  fmt::print("{}: 192 B{}\n", f.name,
-             f.name == "growing" ? ", 60 % allocations"
-             : f.name == "sizes" ? " and five other sizes, in phases"
-                                 : ", in phases");
+  fmt::print("{}: {}\n", f.name, description_of(f.name));
   table t({{"step", right},
            {"live KiB", right},
            {"full", right},
@@ -121,26 +126,69 @@ nlohmann::ordered_json as_json(const figure& f) {
   return out;
 }
 
-/// Slabs and, for comparison, bytes asked for as slabs of 4096.
+/// The curves of a figure: slabs and, for comparison, bytes asked for as slabs of 4096.
+struct slab_curve {
+  const char* name;
+  double (*of)(const sample&);
+};
+constexpr slab_curve slab_curves[] = {
+    {"full", [](const sample& s) { return static_cast<double>(s.slabs.pool.full_slabs); }},
+    {"partial", [](const sample& s) { return static_cast<double>(s.slabs.pool.partial_slabs); }},
+    {"asked for / 4096", [](const sample& s) { return static_cast<double>(s.asked) / 4096; }}};
+
+/// For quarry report.
+void append_record(const figure& f, const options& o, const bench_environment& where,
+                   record_file& file) {
+  const std::string id = "region-" + f.name;
+  file.add(
+      {{"kind", "experiment"},
+       {"id", id},
+       {"title", "Slabs of a region: " + description_of(f.name)},
+       {"source", fmt::format("Lyberis et al. 2012, Figure {}", f.name == "growing"  ? "4a"
+                                                                : f.name == "phases" ? "4b"
+                                                                                     : "4c")},
+       {"x", {{"name", "steps"}, {"unit", ""}, {"scale", "linear"}}},
+       {"y", {{{"field", "slabs"}, {"name", "slabs"}, {"scale", "linear"}, {"better", "none"}}}},
+       {"form", "lines"},
+       {"note", "at every step an object is allocated or a random one freed"}});
+  for (const slab_curve& curve : slab_curves)
+    for (const sample& s : f.samples) {
+      nlohmann::ordered_json point = {
+          {"kind", "point"},
+          {"experiment", id},
+          {"allocator", "regions"},
+          {"series", curve.name},
+          {"x", s.step},
+          {"command",
+           fmt::format("quarry region fragmentation --workload {} --steps {} --samples {}", f.name,
+                       o.steps, o.samples)}};
+      point.update(environment_fields(where));
+      point.update({{"outcome", "ok"}, {"note", ""}, {"slabs", curve.of(s)}});
+      file.add(point);
+    }
+}
+
 chart slabs_of(const figure& f) {
   chart c;
   c.title = f.name;
   c.subtitle = "slabs over steps";
   c.x = {"steps", "", axis_scale::linear, {}};
   c.y = {"slabs", "", axis_scale::linear, {}};
-  const auto add = [&](const char* name, unsigned dash, auto value) {
-    chart_curve curve{name, "", look_of(static_cast<unsigned>(c.curves.size()), dash), {}};
+  for (const slab_curve& drawn : slab_curves) {
+    const bool for_comparison = &drawn == std::end(slab_curves) - 1;
+    chart_curve curve{drawn.name,
+                      "",
+                      look_of(static_cast<unsigned>(c.curves.size()), for_comparison ? 1 : 0),
+                      {}};
     for (const sample& s : f.samples)
-      curve.dots.push_back({static_cast<double>(s.step), static_cast<double>(value(s))});
+      curve.dots.push_back({static_cast<double>(s.step), drawn.of(s)});
     c.curves.push_back(curve);
-  };
-  add("full", 0, [](const sample& s) { return s.slabs.pool.full_slabs; });
-  add("partial", 0, [](const sample& s) { return s.slabs.pool.partial_slabs; });
-  add("asked for / 4096", 1, [](const sample& s) { return static_cast<double>(s.asked) / 4096; });
+  }
   return c;
 }
 
 int run_all(const options& o) {
+  record_file file(o.out);
   std::vector<figure> figures;
   for (const char* name : {"growing", "phases", "sizes"})
     if (o.workload == "all" || o.workload == name) figures.push_back(run(name, o));
@@ -151,6 +199,8 @@ int run_all(const options& o) {
     out << chart_svg(charts);
     if (!out) throw input_error("can not write " + o.plot);
   }
+  const bench_environment where = describe_host();
+  for (const figure& f : figures) append_record(f, o, where, file);
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const figure& f : figures)
     if (o.json)
@@ -172,6 +222,8 @@ void add_region_fragmentation(CLI::App& region, action& chosen) {
   add_count(*command, "--steps", o->steps, "Allocations and frees", 5);
   add_count(*command, "--samples", o->samples, "Lines of the table", 1);
   command->add_option("--plot", o->plot, "Write the curves to this SVG file");
+  command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
+      ->type_name("FILE");
   command->add_flag("--json", o->json, "Print JSON");
   command->callback([o, &chosen] { chosen = [o] { return run_all(*o); }; });
 }

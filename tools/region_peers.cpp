@@ -3,7 +3,9 @@
 /// Each cell is a process of its own (region_peer); the allocators take turns, so that what else the
 /// machine does hits all of them, and the best of all rounds counts.
 
+#include "record_file.hpp"
 #include "region_command.hpp"
+#include "site.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -25,6 +27,7 @@ struct options {
   std::string peer;
   std::uint64_t rounds = 5;
   std::uint64_t operations = 5'000'000;
+  std::string out;
   bool json = false;
 };
 
@@ -97,10 +100,53 @@ void keep_least(cell& best, const cell& fresh) {
     best[i] = std::min(best[i], fresh[i]);
 }
 
+/// Two experiments for quarry report, since what they measure differs: times, and memory.
+constexpr const char* times = "region-peers";
+constexpr const char* memory = "region-peers-memory";
+
+void describe_experiments(record_file& file) {
+  const auto add = [&](const char* id, const char* title, const nlohmann::ordered_json& y) {
+    file.add({{"kind", "experiment"},
+              {"id", id},
+              {"title", title},
+              {"source", ""},
+              {"x", {{"name", "workload"}, {"unit", ""}, {"scale", "category"}}},
+              {"y", nlohmann::ordered_json::array({y})},
+              {"form", "bars"},
+              {"note", "processes of their own, in turns; the best of all rounds"}});
+  };
+  add(times, "Regions beside general allocators: time of a malloc and a free",
+      {{"field", "ns"}, {"name", "time"}, {"unit", "ns"}, {"scale", "log"}});
+  add(memory, "Regions beside general allocators: resident memory by live bytes",
+      {{"field", "ratio"},
+       {"name", "resident / live"},
+       {"unit", ""},
+       {"scale", "linear"},
+       {"better", "less"}});
+}
+
+void append_record(const options& o, const workload& w, const std::string& row,
+                   const std::string& who, double value, const bench_environment& where,
+                   record_file& file) {
+  const bool is_time = w.unit == std::string_view("ns");
+  nlohmann::ordered_json point = {
+      {"kind", "point"},
+      {"experiment", is_time ? times : memory},
+      {"allocator", who},
+      {"series", who},
+      {"x", row},
+      {"command",
+       fmt::format("quarry region peers --rounds {} --operations {}", o.rounds, o.operations)}};
+  point.update(environment_fields(where));
+  point.update({{"outcome", "ok"}, {"note", w.what}, {is_time ? "ns" : "ratio", value}});
+  file.add(point);
+}
+
 int run(options o) {
   if (o.peer.empty())
     o.peer = (fs::read_symlink("/proc/self/exe").parent_path() / "region_peer").string();
   if (!fs::exists(o.peer)) throw input_error("no program " + o.peer + " (see --peer)");
+  record_file file(o.out);
   const auto all = contenders();
   nlohmann::ordered_json out;
   out["rounds"] = o.rounds;
@@ -109,6 +155,8 @@ int run(options o) {
   for (const auto& who : all) columns.push_back({who.name, right});
   columns.push_back({"regions / best other", right});
   table t(columns);
+  const bench_environment where = describe_host();
+  describe_experiments(file);
   for (const workload& w : workloads) {
     std::map<std::string, cell> best;
     for (std::uint64_t round = 0; round < o.rounds; ++round)
@@ -120,6 +168,7 @@ int run(options o) {
       for (const auto& who : all) {
         row.push_back(fmt::format("{:.4g}", best[who.name][i]));
         j[who.name] = best[who.name][i];
+        append_record(o, w, row[0], who.name, best[who.name][i], where, file);
         if (who.name != "regions") other = std::min(other, best[who.name][i]);
       }
       row.push_back(fmt::format("{:.3f}", best["regions"][i] / other));
@@ -159,6 +208,8 @@ void add_region_peers(CLI::App& region, action& chosen) {
   command->add_option("--peer", o->peer, "The program that runs one workload (beside this one)");
   add_count(*command, "--rounds", o->rounds, "The best of so many runs counts");
   add_count(*command, "--operations", o->operations, "Frees in a run, and as many mallocs", 10);
+  command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
+      ->type_name("FILE");
   command->add_flag("--json", o->json, "Print JSON");
   command->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
 }

@@ -1,42 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "workload.hpp"
 
-#include "bench_child.hpp"
 #include "catalogue.hpp"
 #include "child_process.hpp"
 #include "command.hpp"
+#include "site.hpp"
 
-#include <fmt/chrono.h>
 #include <fmt/format.h>
 
 #include <sys/prctl.h>
 
 #include <algorithm>
-#include <chrono>
 #include <csignal>
-#include <filesystem>
 
 namespace quarry::tool {
 namespace {
 
 constexpr std::uint64_t least_heap = (1_MiB).value();
-
-demo_machine choose_machine(const std::string& wanted) {
-  if (wanted == "cpu") return describe_cpu();
-  demo_machine gpu = describe_cuda();
-  if (gpu.problem.empty()) return gpu;
-  if (wanted == "cuda") throw input_error("--machine cuda: " + gpu.problem);
-  return describe_cpu();
-}
-
-bench_environment describe(const demo_machine& machine) {
-  bench_environment e = machine.name == "cuda" ? describe_bench_cuda() : describe_bench_cpu();
-  std::error_code none;
-  const std::string folder = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
-  e.commit = first_line_of({"git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12"});
-  e.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
-  return e;
-}
 
 }  // namespace
 
@@ -66,26 +46,14 @@ void add_workload_options(CLI::App& command, workload_options& o) {
       ->type_name("FILE");
 }
 
-std::vector<std::string> words_of(const std::string& list) {
-  std::vector<std::string> words;
-  for (std::size_t begin = 0; begin <= list.size();) {
-    const std::size_t end = std::min(list.find(',', begin), list.size());
-    words.push_back(list.substr(begin, end - begin));
-    begin = end + 1;
-  }
-  return words;
-}
-
 workload_site find_site(const workload_options& o) {
   workload_site site;
-  for (const std::string& typed : words_of(o.allocators))
+  for (const std::string& typed : split(o.allocators))
     for (const std::string_view name : find_allocators(typed))
       if (std::find(site.allocators.begin(), site.allocators.end(), name) == site.allocators.end())
         site.allocators.push_back(name);
   site.machine = choose_machine(o.machine);
-  if (o.heap > site.machine.memory)
-    throw input_error(fmt::format("--heap: {} is more than {} has: {}", to_text(o.heap),
-                                  site.machine.name, to_text(site.machine.memory)));
+  check_heap(o.heap, site.machine);
   site.where = describe(site.machine);
   return site;
 }
@@ -148,21 +116,10 @@ int workload_child(const char* text) {
 // ---- keeping -----------------------------------------------------------------------------------
 
 workload_record::workload_record(const workload_options& o, const bench_environment& where)
-    : environment_({{"machine", where.machine},
-                    {"device", where.device},
-                    {"driver", where.driver},
-                    {"cuda", where.cuda},
-                    {"compiler", where.compiler},
-                    {"commit", where.commit},
-                    {"date", where.date}}) {
-  if (o.out.empty()) return;
-  file_.open(o.out, std::ios::app);
-  if (!file_) throw input_error(fmt::format("--out: {} can not be written", o.out));
-}
+    : environment_(environment_fields(where)), file_(o.out) {}
 
 void workload_record::keep(const json& line) {
-  if (file_.is_open())
-    file_ << line << std::endl;  // NOLINT(performance-avoid-endl): a crash loses nothing
+  file_.add(line);
   lines_.push_back(line);
 }
 

@@ -12,12 +12,12 @@
 
 #include "bench.hpp"
 #include "demo.hpp"
+#include "record_file.hpp"
 
 #include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
-#include <fstream>
 #include <functional>
 #include <string>
 #include <string_view>
@@ -53,9 +53,6 @@ struct workload_site {
 /// Throws input_error.
 workload_site find_site(const workload_options& o);
 
-/// The words of a list with commas.
-std::vector<std::string> words_of(const std::string& list);
-
 // ---- measuring ---------------------------------------------------------------------------------
 
 /// Called with what was measured at a point.
@@ -89,6 +86,7 @@ class workload_record {
   void experiment(const json& description);
   /// `head`: experiment, allocator, series, x, command. The answer's fields follow the environment.
   void point(const json& head, const json& answer);
+  void claim(const json& line) { keep(line); }
   /// --json: everything as one document.
   void print(bool ok) const;
 
@@ -96,7 +94,7 @@ class workload_record {
   void keep(const json& line);
 
   json environment_;
-  std::ofstream file_;
+  record_file file_;
   json lines_ = json::array();
 };
 

@@ -80,6 +80,11 @@ class KdTree(unittest.TestCase):
             self.assertGreater(p["rays"], 0)
             self.assertAlmostEqual(p["references_per_triangle"] * 400, p["references"])
             self.assertAlmostEqual(p["mean_bytes"] * p["allocations"], p["bytes"])
+        ms = {p["allocator"]: p["ms"] for p in points}
+        claims = [line for line in out["lines"] if line["kind"] == "claim"]
+        self.assertEqual([c["paper"] for c in claims], [1.13, 4.33])
+        for c in claims:
+            self.assertAlmostEqual(c["ours"], ms["ScatterAlloc"] / ms["CFMalloc"])
 
     def test_the_reference_is_always_there(self):
         out = json.loads(quarry(*TREE, "--scene", "clustered", "--allocators", "CFMalloc", "--json").stdout)

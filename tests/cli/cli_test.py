@@ -203,6 +203,24 @@ class Map(unittest.TestCase):
         size = min(p["size"] for p in pieces)
         self.assertEqual(len(cells), sum(p["size"] for p in pieces) // size)
 
+    def test_record_is_a_line_for_the_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, page = pathlib.Path(folder) / "maps.jsonl", pathlib.Path(folder) / "page.html"
+            for allocator in ("Quarry", "CFMalloc"):
+                result = quarry("map", "--out", str(file), "--allocator", allocator, *self.SMALL)
+                self.assertEqual(result.returncode, 0, result.stderr)
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            self.assertEqual([line["allocator"] for line in lines], ["Quarry", "CFMalloc"])
+            for line in lines:
+                self.assertEqual(line["kind"], "map")
+                xml.etree.ElementTree.fromstring(line["svg"])
+            result = quarry("report", str(file), "-o", str(page))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("CFMalloc: a heap of", page.read_text())
+        result = quarry("map", "--out", "/nowhere/at/all", *self.SMALL)
+        self.assertEqual(result.returncode, 2)
+        self.assertIn("--out", result.stderr)
+
     def test_png_can_be_read(self):
         data = self.drawn("a.png")
         self.assertEqual(data[:8], b"\x89PNG\r\n\x1a\n")
@@ -222,6 +240,50 @@ class Map(unittest.TestCase):
         self.assertEqual(result.returncode, 2)
         self.assertIn("can not tell", result.stderr)
         self.assertEqual(quarry("map", "--output", "/no/such/folder/a.svg", *self.SMALL).returncode, 2)
+
+
+class Measure(unittest.TestCase):
+    SCRIPT = str(pathlib.Path(__file__).resolve().parents[2] / "scripts" / "measure")
+
+    def measure(self, *arguments):
+        return subprocess.run([self.SCRIPT, "--quarry", " ".join(PROGRAM), *arguments], capture_output=True, text=True,
+                              timeout=100)
+
+    def test_parts_end_up_on_one_page(self):
+        with tempfile.TemporaryDirectory() as folder:
+            result = self.measure("--machine", "cpu", "--quick", "--only", "map,bench", "--bench",
+                                  "--experiments widmer --allocators Quarry", folder)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("report.html", result.stdout)
+            lines = [json.loads(line) for line in (pathlib.Path(folder) / "results.jsonl").read_text().splitlines()]
+            self.assertEqual({line["kind"] for line in lines}, {"map", "experiment", "point"})
+            for name in ("report.html", "results.md"):
+                self.assertIn("widmer", (pathlib.Path(folder) / name).read_text())
+
+    def test_bad_input(self):
+        for arguments, word in (([], "usage"), (["a", "b"], "one folder"), (["--fast", "a"], "unknown option --fast"),
+                                (["--only", "heap", "a"], "unknown part heap"), (["a", "--only"], "needs a value"),
+                                (["--quarry", "/no/program", "a"], "no program")):
+            result = self.measure(*arguments)
+            self.assertEqual(result.returncode, 2, arguments)
+            self.assertIn(word, result.stderr)
+
+
+class Region(unittest.TestCase):
+    def test_figures_for_the_report(self):
+        with tempfile.TemporaryDirectory() as folder:
+            file, page = pathlib.Path(folder) / "r.jsonl", pathlib.Path(folder) / "r.md"
+            result = quarry("region", "fragmentation", "--steps", "2000", "--samples", "4", "--out", str(file))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            lines = [json.loads(line) for line in file.read_text().splitlines()]
+            self.assertEqual([line["id"] for line in lines if line["kind"] == "experiment"],
+                             ["region-growing", "region-phases", "region-sizes"])
+            points = [line for line in lines if line["kind"] == "point"]
+            self.assertEqual(len(points), 3 * 3 * 5)
+            self.assertTrue(any(p["slabs"] > 0 for p in points if p["series"] == "partial"))
+            result = quarry("report", str(file), "-o", str(page) + ".html", "--markdown", str(page))
+            self.assertEqual(result.returncode, 0, result.stderr)
+            self.assertIn("Figure 4c", page.read_text())
 
 
 class BadInput(unittest.TestCase):

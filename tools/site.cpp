@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "site.hpp"
+
+#include "child_process.hpp"
+#include "parse.hpp"
+
+#include <quarry/core/bytes.hpp>
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <filesystem>
+#include <thread>
+
+namespace quarry::tool {
+
+demo_machine choose_machine(const std::string& wanted) {
+  if (wanted == "cpu") return describe_cpu();
+  demo_machine gpu = describe_cuda();
+  if (gpu.problem.empty()) return gpu;
+  if (wanted == "cuda") throw input_error("--machine cuda: " + gpu.problem);
+  return describe_cpu();
+}
+
+bench_environment describe(const demo_machine& machine) {
+  bench_environment e = machine.name == "cuda" ? describe_bench_cuda() : describe_bench_cpu();
+  std::error_code none;
+  const std::string folder = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
+  e.commit = first_line_of({"git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12"});
+  e.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
+  return e;
+}
+
+bench_environment describe_host() {
+  bench_environment e = describe(describe_cpu());
+  e.machine = "host";
+  e.device = fmt::format("{} hardware threads", std::thread::hardware_concurrency());
+  return e;
+}
+
+void check_heap(std::uint64_t size, const demo_machine& machine, const std::string& who) {
+  if (size > machine.memory)
+    throw input_error(fmt::format("{}: a heap of {} is more than {} has: {}", who, to_text(size),
+                                  machine.name, to_text(machine.memory)));
+}
+
+}  // namespace quarry::tool
