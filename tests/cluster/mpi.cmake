@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cluster in real processes. Sanitizers keep the addresses that all processes must share
-# (address_space.hpp): under them the simulation's tests stand for these.
+# The cluster in real processes. Under sanitizers, which keep the addresses that all processes must share
+# (address_space.hpp), the simulation's tests stand for these.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   return()
 endif()
@@ -8,45 +8,9 @@ endif()
 # Rooms in processes made by fork: no MPI.
 quarry_test(cluster_room_test SOURCES room_test.cpp)
 
-if(NOT QUARRY_HAS_MPI)
+if(NOT QUARRY_MPI_TESTS)
   return()
 endif()
-
-# More ranks than cores: Open MPI behaves when it is told, MPICH polls and is spared.
-execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version
-  OUTPUT_VARIABLE launcher ERROR_VARIABLE launcher)
-if(launcher MATCHES "Open ?(MPI|RTE)")
-  set(launch "${MPIEXEC_EXECUTABLE}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
-  set(most_ranks 64)
-else()
-  set(launch "${MPIEXEC_EXECUTABLE}")
-  set(most_ranks 4)
-endif()
-# Containers run as root, and have 64 MiB of /dev/shm for all ranks.
-set(launch_environment
-  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_segment_size=1048576)
-
-# quarry_mpi_test(<test> RANKS <n> COMMAND <program> [arguments...])
-function(quarry_mpi_test test)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RANKS" "COMMAND")
-  if(arg_RANKS GREATER most_ranks)
-    return()
-  endif()
-  add_test(NAME ${test} COMMAND ${launch} -n ${arg_RANKS} ${arg_COMMAND})
-  set_tests_properties(${test} PROPERTIES
-    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT ${QUARRY_TEST_TIMEOUT}
-    ENVIRONMENT "${launch_environment}")
-endfunction()
-
-function(quarry_mpi_program name)
-  add_executable(${name} ${ARGN})
-  quarry_own(${name})
-  target_link_libraries(${name} PRIVATE quarry::cluster GTest::gtest)
-  target_compile_options(${name} PRIVATE -UNDEBUG)
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
-  set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
-endfunction()
 
 quarry_mpi_program(cluster_mpi_transport_test mpi_transport_test.cpp)
 quarry_mpi_test(cluster_mpi.transport RANKS 4
@@ -74,11 +38,11 @@ quarry_mpi_test(cluster_mpi.bytes_in_small_parts RANKS 5 COMMAND ${program} --pa
 # How a cluster ends.
 quarry_mpi_program(cluster_mpi_end mpi_end.cpp)
 find_package(Python3 3.9 COMPONENTS Interpreter)
-if(Python3_Interpreter_FOUND AND most_ranks GREATER_EQUAL 5)
+if(Python3_Interpreter_FOUND AND QUARRY_MPI_MOST_RANKS GREATER_EQUAL 5)
   add_test(NAME cluster_mpi.ends COMMAND Python3::Interpreter
-    "${CMAKE_CURRENT_SOURCE_DIR}/mpi_end_test.py" $<TARGET_FILE:cluster_mpi_end> ${launch})
+    "${CMAKE_CURRENT_SOURCE_DIR}/mpi_end_test.py" $<TARGET_FILE:cluster_mpi_end> ${QUARRY_MPI_LAUNCH})
   set_tests_properties(cluster_mpi.ends PROPERTIES
-    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 600 ENVIRONMENT "${launch_environment}")
+    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 600 ENVIRONMENT "${QUARRY_MPI_ENVIRONMENT}")
 endif()
 
 # The C face, in C.

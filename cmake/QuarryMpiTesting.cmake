@@ -1,0 +1,47 @@
+# SPDX-License-Identifier: Apache-2.0
+# Tests that mpirun starts. Where there are none (no MPI, or a sanitizer, which keeps the addresses that all
+# processes must share), QUARRY_MPI_TESTS is off.
+set(QUARRY_MPI_TESTS OFF)
+if(NOT QUARRY_HAS_MPI OR CMAKE_CXX_FLAGS MATCHES "-fsanitize")
+  return()
+endif()
+set(QUARRY_MPI_TESTS ON)
+
+# More ranks than cores: Open MPI behaves when it is told, MPICH polls and is spared.
+execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version
+  OUTPUT_VARIABLE launcher ERROR_VARIABLE launcher)
+if(launcher MATCHES "Open ?(MPI|RTE)")
+  set(QUARRY_MPI_LAUNCH
+    "${MPIEXEC_EXECUTABLE}" --oversubscribe --bind-to none --mca mpi_yield_when_idle 1)
+  set(QUARRY_MPI_MOST_RANKS 64)
+else()
+  set(QUARRY_MPI_LAUNCH "${MPIEXEC_EXECUTABLE}")
+  set(QUARRY_MPI_MOST_RANKS 4)
+endif()
+# Containers run as root, and have 64 MiB of /dev/shm for all ranks.
+set(QUARRY_MPI_ENVIRONMENT
+  OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_segment_size=1048576)
+
+# quarry_mpi_test(<test> RANKS <n> COMMAND <program> [arguments...])
+function(quarry_mpi_test test)
+  cmake_parse_arguments(PARSE_ARGV 1 arg "" "RANKS" "COMMAND")
+  if(arg_RANKS GREATER QUARRY_MPI_MOST_RANKS)
+    return()
+  endif()
+  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  add_test(NAME ${test} COMMAND ${QUARRY_MPI_LAUNCH} -n ${arg_RANKS} ${arg_COMMAND})
+  set_tests_properties(${test} PROPERTIES
+    LABELS "${folder};mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT ${QUARRY_TEST_TIMEOUT}
+    ENVIRONMENT "${QUARRY_MPI_ENVIRONMENT}")
+endfunction()
+
+# quarry_mpi_program(<name> <source>...)
+function(quarry_mpi_program name)
+  add_executable(${name} ${ARGN})
+  quarry_own(${name})
+  target_link_libraries(${name} PRIVATE quarry::cluster GTest::gtest)
+  target_compile_options(${name} PRIVATE -UNDEBUG)
+  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  set_target_properties(${name} PROPERTIES
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
+endfunction()
