@@ -33,6 +33,7 @@ if(QUARRY_HAS_EXECUTOR)
     DESTINATION "${quarry_package_dir}" COMPONENT development)
 
   if(TARGET quarry_tool)
-    install(TARGETS quarry_tool COMPONENT runtime)
+    # region_peer is what `quarry region peers` starts; it looks beside itself.
+    install(TARGETS quarry_tool region_peer quarry_malloc COMPONENT runtime)
   endif()
 endif()
