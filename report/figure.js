@@ -196,8 +196,8 @@ function remarksOf(figure) {
       `: ${remark.what}`,
       remark.at.some(Boolean) ? ` (${remark.at.join("; ")})` : "",
     );
-  const wrong = figure.remarks.filter((remark) => remark.state !== "skipped");
-  const skipped = figure.remarks.filter((remark) => remark.state === "skipped");
+  const folded = {skipped: "Not asked for", "given up": "Given up, too slow"};
+  const wrong = figure.remarks.filter((remark) => !(remark.state in folded));
   const out = [];
   if (wrong.length) {
     const words = {lost: "lost", unsound: "unsound", refused: "with refused requests"};
@@ -214,15 +214,18 @@ function remarksOf(figure) {
       ),
     );
   }
-  if (skipped.length)
+  for (const [state, title] of Object.entries(folded)) {
+    const some = figure.remarks.filter((remark) => remark.state === state);
+    if (!some.length) continue;
     out.push(
       make(
         "details",
         {class: "skipped"},
-        make("summary", {}, `Not asked for (${skipped.length})`),
-        make("ul", {}, skipped.map(line)),
+        make("summary", {}, `${title} (${some.length})`),
+        make("ul", {}, some.map(line)),
       ),
     );
+  }
   return out;
 }
 

@@ -77,9 +77,10 @@ std::vector<experiment_y> shown_by(const experiment& e, bool gpu) {
   std::vector<experiment_y> all = e.y;
   if (gpu || e.from_ledger()) return all;
   for (const experiment_y& y : e.y) {
-    if (y.field == "ms") all.push_back({"atomics_per_call", "atomics a call", "", "linear"});
+    if (y.field == "ms")
+      all.push_back({"atomics_per_call", "atomics a call", "", "linear", y.better});
     if (y.field == "free_ms")
-      all.push_back({"free_atomics_per_call", "atomics a free", "", "linear"});
+      all.push_back({"free_atomics_per_call", "atomics a free", "", "linear", y.better});
   }
   return all;
 }
@@ -89,6 +90,7 @@ json experiment_record(const experiment& e, bool gpu) {
   for (const experiment_y& one : shown_by(e, gpu))
     y.push_back(
         {{"field", one.field}, {"name", one.name}, {"unit", one.unit}, {"scale", one.scale}});
+  if (!one.better.empty()) y.back()["better"] = one.better;
   return {{"kind", "experiment"},
           {"id", e.id},
           {"group", e.group},

@@ -25,10 +25,11 @@ struct chart_axis {
 /// What is to be said of a measured point, from the best to the worst.
 enum class dot_state : std::uint8_t {
   good,
-  skipped,  // not asked for: the allocator can not do it
-  refused,  // some requests got no memory
-  unsound,  // blocks were corrupt or misaligned
-  lost      // nothing came back: crashed, timed out, failed, not run
+  skipped,   // not asked for: the allocator can not do it
+  given_up,  // not asked for: what was less work took too long
+  refused,   // some requests got no memory
+  unsound,   // blocks were corrupt or misaligned
+  lost       // nothing came back: crashed, timed out, failed, not run
 };
 
 struct chart_dot {

@@ -50,8 +50,7 @@ class file_in_memory {
 
 }  // namespace
 
-child_process::child_process(const std::vector<std::string>& command, const std::string& input,
-                             errors stderr_is) {
+child_process::child_process(const std::vector<std::string>& command, const std::string& input) {
   const file_in_memory given(input);
   int ends[2];
   if (::pipe2(ends, O_CLOEXEC) != 0) throw error(std::string("no pipe: ") + std::strerror(errno));
@@ -59,8 +58,6 @@ child_process::child_process(const std::vector<std::string>& command, const std:
   ::posix_spawn_file_actions_init(&actions);
   ::posix_spawn_file_actions_adddup2(&actions, ends[1], STDOUT_FILENO);
   if (!input.empty()) ::posix_spawn_file_actions_adddup2(&actions, given.number(), STDIN_FILENO);
-  if (stderr_is == errors::hidden)
-    ::posix_spawn_file_actions_addopen(&actions, STDERR_FILENO, "/dev/null", O_WRONLY, 0);
   std::vector<char*> words;
   for (const std::string& word : command) words.push_back(const_cast<char*>(word.c_str()));
   words.push_back(nullptr);
@@ -112,16 +109,5 @@ std::string child_process::end() {
 }
 
 void child_process::kill() const { ::kill(id_, SIGKILL); }
-
-std::string first_line_of(const std::vector<std::string>& command) {
-  try {
-    child_process program(command, {}, child_process::errors::hidden);
-    std::string line;
-    const bool got = program.read_line(line, 5) == child_process::reading::line;
-    return got && program.end().empty() ? line : "";
-  } catch (const error&) {
-    return {};
-  }
-}
 
 }  // namespace quarry::tool

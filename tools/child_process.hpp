@@ -13,11 +13,8 @@ namespace quarry::tool {
 
 class child_process {
  public:
-  enum class errors : bool { shown, hidden };
-
   /// `input` is what it reads from stdin; empty: this program's. Throws error where it does not start.
-  explicit child_process(const std::vector<std::string>& command, const std::string& input = {},
-                         errors stderr_is = errors::shown);
+  explicit child_process(const std::vector<std::string>& command, const std::string& input = {});
   ~child_process();
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
@@ -36,8 +33,5 @@ class child_process {
   int output_ = -1;
   std::string unread_;
 };
-
-/// What a program printed on its first line; empty where it failed or does not exist.
-std::string first_line_of(const std::vector<std::string>& command);
 
 }  // namespace quarry::tool

@@ -14,6 +14,8 @@ namespace quarry::tool {
 inline constexpr experiment_y milliseconds{"ms", "time", "ms", "log"};
 inline constexpr experiment_y free_milliseconds{"free_ms", "time to free", "ms", "log"};
 inline constexpr experiment_y per_object{"ns_per_object", "time an object", "ns", "log"};
+/// Where curves of one allocator differ in what they do, or have to.
+inline constexpr experiment_y unranked(experiment_y y) { return y.better = "none", y; }
 inline constexpr experiment_axis by_size{"size", "B", "log"};
 inline constexpr experiment_axis by_threads{"threads", "", "log"};
 

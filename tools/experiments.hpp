@@ -50,6 +50,7 @@ struct experiment_y {
   std::string_view name;
   std::string_view unit;
   std::string_view scale;
+  std::string_view better = "";  // "none": curves are not to be ranked; empty: as its words say
 };
 
 struct bench_subject {

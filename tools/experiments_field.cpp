@@ -218,7 +218,8 @@ std::vector<experiment> field_experiments() {
            latency)
           .taking(takes::sizes));
   add(ours("cold", "the first launch on a new heap, and later ones",
-           "all lanes allocate, then free", by_size, both, cold_and_warm)
+           "all lanes allocate, then free", by_size,
+           {unranked(milliseconds), unranked(free_milliseconds)}, cold_and_warm)
           .taking(takes::sizes));
   return all;
 }

@@ -229,7 +229,7 @@ std::vector<experiment> paper_experiments() {
                  "Widmer et al. 2013, Figure 6",
                  "N is 1, 16 and 128",
                  {"blocks", "", "log"},
-                 {milliseconds},
+                 {unranked(milliseconds)},
                  widmer_blocks}
           .for_only({{std::string(label_of<fdg_arenas>.name), "FDGMalloc", "FDGMalloc"},
                      variant_of<fdg_over_system>("FDGMalloc"),

@@ -102,6 +102,7 @@ chart_form form_of(const std::string& text) {
 dot_state state_of(const json& point) {
   const std::string outcome = text_of(point, "outcome");
   if (outcome == "skipped") return dot_state::skipped;
+  if (outcome == "given up") return dot_state::given_up;
   if (!outcome.empty() && outcome != "ok") return dot_state::lost;
   if (number_of(point, "corrupt") > 0 || number_of(point, "misaligned") > 0)
     return dot_state::unsound;

@@ -199,7 +199,7 @@ std::vector<remark> remarks_of(const std::vector<const json*>& points, const cha
                    fmt::format("{}{}{}", at, at.empty() ? "" : ": ",
                                grouped(static_cast<std::uint64_t>(n))));
     };
-    if (state == dot_state::lost || state == dot_state::skipped) {
+    if (state == dot_state::lost || state == dot_state::skipped || state == dot_state::given_up) {
       const std::string outcome = text_of(*p, "outcome");
       add_remark(all, state, series,
                  note.empty() || note == outcome ? outcome : outcome + ": " + note, at);

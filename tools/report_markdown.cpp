@@ -126,7 +126,7 @@ std::string remarks_text(const figure& f) {
   for (const remark& r : f.remarks)
     out += fmt::format(
         "- {}{}: {}{}\n",
-        r.state == dot_state::skipped ? "" : "**" + std::string(state_text(r.state)) + "** ",
+        r.state < dot_state::refused ? "" : "**" + std::string(state_text(r.state)) + "** ",
         r.series, r.what, joined(r.at).empty() ? "" : " (" + joined(r.at) + ")");
   return out.empty() ? "" : out + "\n";
 }

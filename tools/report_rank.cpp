@@ -155,7 +155,7 @@ std::vector<summary> summarise(const document& d, const std::vector<ranking>& ra
       if (d.experiments[r.experiment].figures[r.figure].machine == m && r.main &&
           add_to(by_allocator, d, r))
         ++s.experiments;
-    if (s.experiments == 0) continue;
+    if (s.experiments < 2) continue;  // it would repeat the table above
     for (auto& [name, o] : by_allocator) {
       o.allocator = name;
       if (o.experiments > 0)

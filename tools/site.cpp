@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "site.hpp"
 
-#include "child_process.hpp"
 #include "parse.hpp"
+#include "quarry_commit.hpp"
 
 #include <quarry/core/bytes.hpp>
 
@@ -10,7 +10,6 @@
 #include <fmt/format.h>
 
 #include <chrono>
-#include <filesystem>
 #include <thread>
 
 namespace quarry::tool {
@@ -25,9 +24,7 @@ demo_machine choose_machine(const std::string& wanted) {
 
 bench_environment describe(const demo_machine& machine) {
   bench_environment e = machine.name == "cuda" ? describe_bench_cuda() : describe_bench_cpu();
-  std::error_code none;
-  const std::string folder = std::filesystem::read_symlink("/proc/self/exe", none).parent_path();
-  e.commit = first_line_of({"git", "-C", folder, "describe", "--always", "--dirty", "--abbrev=12"});
+  e.commit = QUARRY_COMMIT;
   e.date = fmt::format("{:%Y-%m-%dT%H:%M:%SZ}", fmt::gmtime(std::chrono::system_clock::now()));
   return e;
 }

@@ -13,7 +13,7 @@ namespace quarry::tool {
 /// "cpu", "cuda", or "": a GPU if there is one. Throws input_error where it can not run.
 demo_machine choose_machine(const std::string& wanted);
 
-/// Of now, with the commit of this program.
+/// Of now, with the commit that this program was built from.
 bench_environment describe(const demo_machine& machine);
 /// Of what runs on plain threads and processes.
 bench_environment describe_host();

@@ -113,7 +113,7 @@ std::string svg_crosses(const std::map<double, unsigned>& lost, double y) {
 }
 
 std::string_view state_text(dot_state state) {
-  constexpr std::string_view texts[] = {"", "skipped", "refused", "unsound", "lost"};
+  constexpr std::string_view texts[] = {"", "skipped", "given up", "refused", "unsound", "lost"};
   return texts[static_cast<std::size_t>(state)];
 }
 

@@ -144,6 +144,16 @@ class Page(InFolder):
         self.assertEqual([d["state"] for d in figure["views"][0]["curves"][0]["dots"]], ["lost", "lost"])
         self.assertEqual(figure["remarks"][0]["what"], "timed out")
 
+    def test_who_was_too_slow_is_not_unsound(self):
+        slow = {"series": "B", "allocator": "B"}
+        data = self.data_of_lines(point(), point(x=2), point(ms=9.0, **slow),
+                                  point(x=2, outcome="given up", ms=None, note="1 took 9 s", **slow))
+        work = data["choice"]["everyone"]["work"][0]
+        self.assertEqual(([w["series"] for w in work["whole"]], [w["series"] for w in work["in_part"]], work["unsound"]),
+                         (["A"], ["B"], []))
+        remarks = data["experiments"][0]["figures"][0]["remarks"]
+        self.assertEqual([(r["state"], r["what"]) for r in remarks], [("given up", "given up: 1 took 9 s")])
+
     def test_machines_may_measure_different_things(self):
         def described(*fields):
             return {"kind": "experiment", "id": "e", "title": "t", "y": [{"field": f} for f in fields]}
@@ -177,7 +187,7 @@ class Page(InFolder):
         self.assertEqual(self.data_of(file)["points"], 1)
 
     def test_older_results_are_read(self):
-        data = self.data_of(*sorted((RESULTS / "2026-11-15-h200").glob("*.jsonl")),
+        data = self.data_of(*(RESULTS / "2026-11-15-h200" / f"{name}.jsonl" for name in ("alloc64", "multi", "published")),
                             *sorted((RESULTS / "2026-11-15-cluster").glob("*.jsonl")))
         by_id = {e["id"]: e for e in data["experiments"]}
         self.assertLessEqual({"NVIDIA H200", "simulated network"}, {m["label"] for m in data["machines"]})
