@@ -87,10 +87,11 @@ std::vector<experiment_y> shown_by(const experiment& e, bool gpu) {
 
 json experiment_record(const experiment& e, bool gpu) {
   json y = json::array();
-  for (const experiment_y& one : shown_by(e, gpu))
+  for (const experiment_y& one : shown_by(e, gpu)) {
     y.push_back(
         {{"field", one.field}, {"name", one.name}, {"unit", one.unit}, {"scale", one.scale}});
-  if (!one.better.empty()) y.back()["better"] = one.better;
+    if (!one.better.empty()) y.back()["better"] = one.better;
+  }
   return {{"kind", "experiment"},
           {"id", e.id},
           {"group", e.group},
