@@ -211,7 +211,8 @@ inline std::string allocation_script::to_text() const {
     for (std::uint32_t i = first_[lane]; i < first_[lane + 1]; ++i) {
       if (!kept(i)) continue;
       const operation& op = operations_[i];
-      const std::string name = "#" + std::to_string(op.block);
+      std::string name = "#";  // g++ 12 at -O3 sees a ghost in "#" + …
+      name += std::to_string(op.block);
       line += op.frees ? "  free(" + name + ")"
                        : "  " + name + " = malloc(" + std::to_string(op.size) + ")";
     }
