@@ -31,7 +31,7 @@ struct take_and_free {
 
 template <class Allocator>
 class Pieces : public ::testing::Test {};
-using allocators = ::testing::Types<slab, cfmalloc, cmmalloc, bump, growing_bump>;
+using allocators = ::testing::Types<slab, cfmalloc, cmmalloc, scatter_alloc, bump, growing_bump>;
 TYPED_TEST_SUITE(Pieces, allocators);
 
 TYPED_TEST(Pieces, CoverThePoolAndAgreeWithTheFigures) {

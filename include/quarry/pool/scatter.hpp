@@ -122,6 +122,10 @@ class scatter {
 
   std::string check_invariants() const { return walk().check(); }
   heap_statistics statistics() const { return walk().statistics(); }
+  template <class Visit>
+  void visit_pieces(Visit&& visit) const {
+    walk().visit_pieces(visit);
+  }
 
   /// Chunks of a page when they hold n bytes. Requires 0 < n <= PageBytes / 2.
   QUARRY_DEVICE static constexpr std::uint32_t capacity_for(std::uint64_t n) {

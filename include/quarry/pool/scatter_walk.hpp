@@ -40,16 +40,14 @@ class scatter_walk {
     std::map<std::uint64_t, size_class_statistics> classes;  // by block size
     std::uint64_t blocks = 0;
     std::uint64_t live = 0;
-    std::uint64_t free = 0;
     std::uint64_t gap = 0;  // empty pages side by side
     std::uint64_t largest = 0;
     for (std::uint32_t page = 0; page < pages_.count(); ++page) {
       const scatter_state state = pages_.at(page);
       gap = state.empty() ? gap + page_bytes() : 0;
       largest = std::max(largest, gap);
-      if (state.empty()) {
-        free += page_bytes();
-      } else if (state.is_run()) {
+      if (state.empty()) continue;
+      if (state.is_run()) {
         if (state.run_length() != 0) ++blocks;
         live += page_bytes();
       } else {
@@ -60,7 +58,6 @@ class scatter_walk {
         c.free_blocks += state.capacity() - state.count();
         blocks += state.count();
         live += state.count() * size;
-        free += (state.capacity() - state.count()) * size;
         if (!state.full()) largest = std::max(largest, size);
       }
     }
@@ -68,10 +65,27 @@ class scatter_walk {
     s.pool_bytes = pages_.count() * page_bytes();
     s.live_blocks = blocks;
     s.live_bytes = live;
-    s.free_bytes = free;
+    s.free_bytes = s.pool_bytes - live;
     s.largest_free = largest;
     for (const auto& [size, c] : classes) s.classes.push_back(c);
     return s;
+  }
+
+  /// visit(pool_piece) for every page, and once for the pages of a run.
+  template <class Visit>
+  void visit_pieces(Visit&& visit) const {
+    for (std::uint32_t page = 0, pages = 0; page < pages_.count(); page += pages) {
+      const scatter_state state = pages_.at(page);
+      pages = state.is_run() ? std::max(state.run_length(), 1u) : 1;
+      const std::uint64_t at = page * page_bytes(), size = pages * page_bytes();
+      if (state.empty())
+        visit(pool_piece{at, size, piece_kind::free});
+      else if (state.is_run())
+        visit(pool_piece{at, size, piece_kind::single, size, 1, 1});
+      else
+        visit(pool_piece{at, size, piece_kind::blocks, units_ / state.capacity() * unit_,
+                         state.capacity(), state.count()});
+    }
   }
 
  private:
