@@ -29,6 +29,12 @@ const anchorTo = (id) => make("a", {class: "anchor", href: "#" + id, "aria-label
 
 const wide = (element) => make("div", {class: "wide", tabindex: "0"}, element);
 
+// A table around rows that are there: a head, of which some columns hold numbers, and a body.
+function frameTable(head, body, holdsNumbers = () => false, attributes = {}) {
+  const cell = (text, i) => make("th", {scope: "col", class: holdsNumbers(i) ? "number" : ""}, text);
+  return make("table", attributes, make("thead", {}, make("tr", {}, head.map(cell))), body);
+}
+
 // A cell is a text, [text, state], or an element.
 function makeTable(head, rows, numbersFrom = 1) {
   const side = (i) => (i >= numbersFrom ? "number" : "");
@@ -36,24 +42,8 @@ function makeTable(head, rows, numbersFrom = 1) {
     Array.isArray(content)
       ? make("td", {class: side(i) + " " + content[1]}, content[0])
       : make("td", {class: side(i)}, content);
-  return make(
-    "table",
-    {},
-    make(
-      "thead",
-      {},
-      make(
-        "tr",
-        {},
-        head.map((text, i) => make("th", {scope: "col", class: side(i)}, text)),
-      ),
-    ),
-    make(
-      "tbody",
-      {},
-      rows.map((row) => make("tr", {}, row.map(cell))),
-    ),
-  );
+  const lines = rows.map((row) => make("tr", {}, row.map(cell)));
+  return frameTable(head, make("tbody", {}, lines), (i) => i >= numbersFrom);
 }
 
 const superscript = (n) => String(n).replace(/[-\d]/g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻");

@@ -20,22 +20,7 @@ function runsTable() {
     ),
   );
   const head = ["machine", "driver", "CUDA", "compiler", "commit", "measured (UTC)", "points"];
-  return wide(
-    make(
-      "table",
-      {},
-      make(
-        "thead",
-        {},
-        make(
-          "tr",
-          {},
-          head.map((text, i) => make("th", {scope: "col", class: i === 6 ? "number" : ""}, text)),
-        ),
-      ),
-      make("tbody", {}, rows),
-    ),
-  );
+  return wide(frameTable(head, make("tbody", {}, rows), (i) => i === 6));
 }
 
 // The rest after the first two, folded.
@@ -125,22 +110,7 @@ function choiceSection(refilter) {
         "How far others are behind is the geometric mean over the figure of their value to the best one's.",
     ),
     make("div", {class: "pick"}, make("label", {}, "Among ", who), make("label", {}, every, " every measure")),
-    wide(
-      make(
-        "table",
-        {id: "work"},
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            head.map((text) => make("th", {scope: "col"}, text)),
-          ),
-        ),
-        body,
-      ),
-    ),
+    wide(frameTable(head, body, () => false, {id: "work"})),
     make(
       "p",
       {class: "soft"},
@@ -169,21 +139,6 @@ function claimsSection() {
   const head = ["paper", "claim", "there", "here", "here / there", "machine", "how"];
   byId("claims").append(
     make("h2", {}, "What the papers claim, and what is measured here", anchorTo("claims")),
-    wide(
-      make(
-        "table",
-        {},
-        make(
-          "thead",
-          {},
-          make(
-            "tr",
-            {},
-            head.map((text, i) => make("th", {scope: "col", class: i > 1 && i < 5 ? "number" : ""}, text)),
-          ),
-        ),
-        make("tbody", {}, rows),
-      ),
-    ),
+    wide(frameTable(head, make("tbody", {}, rows), (i) => i > 1 && i < 5)),
   );
 }

@@ -8,6 +8,7 @@
 #include "costs.hpp"
 #include "demo_kernels.hpp"
 #include "progress.hpp"
+#include "site.hpp"
 #include "text.hpp"
 
 #include <quarry/core/bits.hpp>
@@ -46,14 +47,6 @@ struct report {
                        [](const demo_row& r) { return r.failure.empty(); });
   }
 };
-
-demo_machine choose_machine(const std::string& wanted) {
-  if (wanted == "cpu") return describe_cpu();
-  demo_machine gpu = describe_cuda();
-  if (gpu.problem.empty()) return gpu;
-  if (wanted == "cuda") throw input_error("--machine cuda: " + gpu.problem);
-  return describe_cpu();
-}
 
 std::uint64_t total_of(const demo_plan& plan) {
   const demo_sizes sizes{plan.sizes.least, plan.sizes.most};

@@ -3,6 +3,7 @@
 /// for; held against the same graph by one thread.
 
 #include "apps/graph_store.hpp"
+#include "every_allocator.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -58,21 +59,6 @@ TEST(Rmat, IsTheSameForASeedAndAnotherForTheNext) {
 
 // ---- every allocator ---------------------------------------------------------------------------
 
-template <class List>
-struct as_types;
-template <class... Allocators>
-struct as_types<allocator_list<Allocators...>> {
-  using type = ::testing::Types<Allocators...>;
-};
-struct paper_name {
-  template <class Allocator>
-  static std::string GetName(int) {
-    std::string name(label_of<Allocator>.name);
-    std::erase(name, '-');
-    return name;
-  }
-};
-
 template <class Allocator>
 class Graph : public ::testing::Test {
  public:
@@ -96,7 +82,7 @@ class Graph : public ::testing::Test {
     return n;
   }
 };
-TYPED_TEST_SUITE(Graph, as_types<all_allocators>::type, paper_name);
+TYPED_TEST_SUITE(Graph, every_allocator, paper_name);
 
 TYPED_TEST(Graph, IsTheOneThatASingleThreadMakes) {
   typename TestFixture::store g(vertices, 64_MiB);

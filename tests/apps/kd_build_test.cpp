@@ -7,6 +7,7 @@
 #include "apps/kd_rays.hpp"
 #include "apps/kd_sequential.hpp"
 #include "apps/scene_file.hpp"
+#include "every_allocator.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -71,24 +72,9 @@ void expect_right(Builder& builder, const problem& p) {
 
 // ---- every allocator ---------------------------------------------------------------------------
 
-template <class List>
-struct as_types;
-template <class... Allocators>
-struct as_types<allocator_list<Allocators...>> {
-  using type = ::testing::Types<Allocators...>;
-};
-struct paper_name {
-  template <class Allocator>
-  static std::string GetName(int) {
-    std::string name(label_of<Allocator>.name);
-    std::erase(name, '-');
-    return name;
-  }
-};
-
 template <class Allocator>
 class KdTree : public ::testing::Test {};
-TYPED_TEST_SUITE(KdTree, as_types<all_allocators>::type, paper_name);
+TYPED_TEST_SUITE(KdTree, every_allocator, paper_name);
 
 TYPED_TEST(KdTree, IsTheOneThatASingleThreadBuilds) {
   for (const problem& p : problems()) {

@@ -3,6 +3,7 @@
 /// the CPU executor as .cpp, a GPU as .cu. A new allocator joins by its place in heap/named.hpp.
 
 #include "contract_kernels.hpp"
+#include "every_allocator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -16,23 +17,6 @@
 namespace quarry::contract {
 namespace {
 
-template <class List>
-struct as_types;
-template <class... Allocators>
-struct as_types<allocator_list<Allocators...>> {
-  using type = ::testing::Types<Allocators...>;
-};
-using products = as_types<all_allocators>::type;
-
-/// Tests bear the papers' names.
-struct paper_name {
-  template <class Allocator>
-  static std::string GetName(int) {
-    std::string name(label_of<Allocator>.name);
-    std::erase(name, '-');
-    return name;
-  }
-};
 using here = default_machine;
 
 constexpr std::uint64_t lanes = 4096;
@@ -114,7 +98,7 @@ class Contract : public ::testing::Test {
   }
 };
 
-TYPED_TEST_SUITE(Contract, products, paper_name);
+TYPED_TEST_SUITE(Contract, every_allocator, paper_name);
 
 TYPED_TEST(Contract, GivesNothingForZeroBytes) {
   const typename TestFixture::heap_type h(pool_size);
