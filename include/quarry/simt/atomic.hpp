@@ -2,10 +2,9 @@
 #pragma once
 /// atomic_ref: a shared word that lanes change together.
 ///
-/// On the GPU it is device scope and compiles to the bare instruction: CUDA's intrinsics for relaxed
-/// operations, from which the compiler sees whether the result is wanted and the memory is global, and
-/// libcu++'s cuda::atomic_ref for the others. On the CPU it is std::atomic_ref, and each operation is a place where the executor may switch lanes,
-/// counts the access and can be watched. The memory order is always written out, since a fence
+/// On the GPU it has device scope and is the bare instruction for global memory, where the word must lie
+/// (ptx_atomic.hpp). On the CPU it is std::atomic_ref, and each operation is a place where the executor may switch
+/// lanes, counts the access and can be watched. The memory order is always written out, since a fence
 /// elsewhere is invisible to race detectors. Operations without a result (`add`, `bit_or`, ...) do not
 /// make the lane wait for memory.
 ///
@@ -13,15 +12,12 @@
 
 #include <quarry/simt/config.hpp>
 #include <quarry/simt/executor/executor.hpp>
+#include <quarry/simt/ptx_atomic.hpp>
 
 #include <atomic>
 #include <concepts>
 #include <cstdint>
 #include <type_traits>
-
-#if QUARRY_CUDA
-#include <cuda/atomic>
-#endif
 
 namespace quarry::simt {
 
@@ -54,12 +50,12 @@ inline constexpr std::memory_order between_fences = std::memory_order_acq_rel;
 #endif
 QUARRY_DEVICE inline void fence_loads() {
 #if QUARRY_DEVICE_CODE
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_device);
+  ptx_fence();
 #endif
 }
 QUARRY_DEVICE inline void fence_stores() {
 #if QUARRY_DEVICE_CODE
-  ::cuda::atomic_thread_fence(::cuda::memory_order_acq_rel, ::cuda::thread_scope_device);
+  ptx_fence();
 #endif
 }
 
@@ -99,7 +95,7 @@ class atomic_ref {
 
   QUARRY_DEVICE T load(std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    return gpu().load(to_gpu(o));
+    return gpu::load(word_, o);
 #else
     exec::before_access();
     const T v = std::atomic_ref<T>(*word_).load(o);
@@ -110,7 +106,7 @@ class atomic_ref {
 
   QUARRY_DEVICE void store(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    gpu().store(v, to_gpu(o));
+    gpu::store(word_, v, o);
 #else
     exec::before_access();
     std::atomic_ref<T>(*word_).store(v, o);
@@ -120,8 +116,7 @@ class atomic_ref {
 
   QUARRY_DEVICE T exchange(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicExch(bits(), plain(v)));
-    return gpu().exchange(v, to_gpu(o));
+    return gpu::exchange(word_, v, o);
 #else
     return on_cpu("exchange", exec::access::atomic, [&](auto w) { return w.exchange(v, o); },
                   [&](T) { return v; });
@@ -131,13 +126,10 @@ class atomic_ref {
   /// Strong. On failure `expected` becomes the value found.
   QUARRY_DEVICE bool compare_exchange(T& expected, T desired, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) {
-      const T found = static_cast<T>(atomicCAS(bits(), plain(expected), plain(desired)));
-      const bool done = found == expected;
-      expected = found;
-      return done;
-    }
-    return gpu().compare_exchange_strong(expected, desired, to_gpu(o), to_gpu(exec::on_failure(o)));
+    const T found = gpu::compare_exchange(word_, expected, desired, o);
+    const bool done = found == expected;
+    expected = found;
+    return done;
 #else
     exec::before_access();
     const bool done =
@@ -150,8 +142,7 @@ class atomic_ref {
 
   QUARRY_DEVICE T fetch_add(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicAdd(bits(), plain(v)));
-    return gpu().fetch_add(v, to_gpu(o));
+    return gpu::fetch_add(word_, v, o);
 #else
     return on_cpu("fetch_add", exec::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
                   [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
@@ -159,8 +150,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_sub(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicAdd(bits(), word{0} - plain(v)));
-    return gpu().fetch_sub(v, to_gpu(o));
+    return gpu::fetch_add(word_, negative(v), o);
 #else
     return on_cpu("fetch_sub", exec::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
                   [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
@@ -168,8 +158,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_and(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicAnd(bits(), plain(v)));
-    return gpu().fetch_and(v, to_gpu(o));
+    return gpu::fetch_and(word_, v, o);
 #else
     return on_cpu("fetch_and", exec::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
                   [&](T x) { return static_cast<T>(x & v); });
@@ -177,8 +166,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_or(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicOr(bits(), plain(v)));
-    return gpu().fetch_or(v, to_gpu(o));
+    return gpu::fetch_or(word_, v, o);
 #else
     return on_cpu("fetch_or", exec::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
                   [&](T x) { return static_cast<T>(x | v); });
@@ -186,8 +174,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_xor(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicXor(bits(), plain(v)));
-    return gpu().fetch_xor(v, to_gpu(o));
+    return gpu::fetch_xor(word_, v, o);
 #else
     return on_cpu("fetch_xor", exec::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
                   [&](T x) { return static_cast<T>(x ^ v); });
@@ -195,8 +182,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_min(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicMin(ordered(), static_cast<ordered_word>(v)));
-    return gpu().fetch_min(v, to_gpu(o));
+    return gpu::fetch_min(word_, v, o);
 #else
     const auto pick = [&](T x) { return v < x ? v : x; };
     return on_cpu("fetch_min", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
@@ -204,8 +190,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE T fetch_max(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    if (o == relaxed) return static_cast<T>(atomicMax(ordered(), static_cast<ordered_word>(v)));
-    return gpu().fetch_max(v, to_gpu(o));
+    return gpu::fetch_max(word_, v, o);
 #else
     const auto pick = [&](T x) { return v > x ? v : x; };
     return on_cpu("fetch_max", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
@@ -215,7 +200,7 @@ class atomic_ref {
   // The same without a result: the lane does not wait.
   QUARRY_DEVICE void add(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    (void)fetch_add(v, o);
+    gpu::add(word_, v, o);
 #else
     on_cpu("add", exec::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
            [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
@@ -223,7 +208,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE void sub(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    (void)fetch_sub(v, o);
+    gpu::add(word_, negative(v), o);
 #else
     on_cpu("sub", exec::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
            [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
@@ -231,7 +216,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE void bit_and(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    (void)fetch_and(v, o);
+    gpu::bit_and(word_, v, o);
 #else
     on_cpu("bit_and", exec::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
            [&](T x) { return static_cast<T>(x & v); });
@@ -239,7 +224,7 @@ class atomic_ref {
   }
   QUARRY_DEVICE void bit_or(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
-    (void)fetch_or(v, o);
+    gpu::bit_or(word_, v, o);
 #else
     on_cpu("bit_or", exec::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
            [&](T x) { return static_cast<T>(x | v); });
@@ -248,25 +233,11 @@ class atomic_ref {
 
  private:
 #if QUARRY_DEVICE_CODE
-  // The types that CUDA's intrinsics are declared for.
-  using word = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
-  using ordered_word = std::conditional_t<std::is_signed_v<T>, std::make_signed_t<word>, word>;
-  __device__ word* bits() const { return reinterpret_cast<word*>(word_); }
-  __device__ ordered_word* ordered() const { return reinterpret_cast<ordered_word*>(word_); }
-  __device__ static constexpr word plain(T v) { return static_cast<word>(v); }
-  __device__ ::cuda::atomic_ref<T, ::cuda::thread_scope_device> gpu() const {
-    return ::cuda::atomic_ref<T, ::cuda::thread_scope_device>(*word_);
-  }
-  __device__ static constexpr ::cuda::memory_order to_gpu(std::memory_order o) {
-    return o == relaxed   ? ::cuda::memory_order_relaxed
-           : o == acquire ? ::cuda::memory_order_acquire
-           : o == release ? ::cuda::memory_order_release
-           : o == acq_rel ? ::cuda::memory_order_acq_rel
-                          : ::cuda::memory_order_seq_cst;
-  }
+  using gpu = ptx_atomic<T>;
+  __device__ static T negative(T v) { return static_cast<T>(std::make_unsigned_t<T>{0} - raw(v)); }
 #endif
   // Values as watchers see them; also the way to add without signed overflow.
-  static constexpr std::uint64_t raw(T v) {
+  QUARRY_DEVICE static constexpr std::uint64_t raw(T v) {
     return static_cast<std::make_unsigned_t<T>>(v);
   }
   template <class Change, class Result>

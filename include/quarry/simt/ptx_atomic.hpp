@@ -1,0 +1,185 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// The atomic instructions of a GPU, for words in global memory: what atomic_ref (atomic.hpp) becomes there.
+///
+/// An instruction for memory of any kind costs far more than the one for global memory: the GPU has no 64-bit `or`
+/// for shared memory, for one, so the compiler adds a test where the word lies, and a loop. Hence each address
+/// is declared to be global here. Relaxed operations are CUDA's intrinsics, from which the compiler sees
+/// whether the result is wanted; the others are written in PTX. All have device scope.
+
+#include <quarry/simt/config.hpp>
+
+#if QUARRY_CUDA
+
+#include <atomic>
+#include <cstddef>
+#include <type_traits>
+
+/// An instruction in the form for one of the orders that are not relaxed; its operands follow.
+#define QUARRY_PTX_ORDERED(order, begin, end, ...)             \
+  if ((order) == std::memory_order_acquire) {                  \
+    asm volatile(begin ".acquire.gpu.global" end __VA_ARGS__); \
+  } else if ((order) == std::memory_order_release) {           \
+    asm volatile(begin ".release.gpu.global" end __VA_ARGS__); \
+  } else {                                                     \
+    asm volatile(begin ".acq_rel.gpu.global" end __VA_ARGS__); \
+  }
+/// Operation `name`, with a result: `narrow` and `wide` are its PTX for 32 and 64 bits, `intrinsic` what CUDA calls it.
+#define QUARRY_PTX_CHANGE(name, narrow, wide, bits, intrinsic)                    \
+  __device__ static T name(T* word, T v, std::memory_order o) {                   \
+    if (o == std::memory_order_relaxed)                                           \
+      return static_cast<T>(intrinsic(global<bits>(word), static_cast<bits>(v))); \
+    T old;                                                                        \
+    if constexpr (sizeof(T) == 4) {                                               \
+      QUARRY_PTX_ORDERED(o, "atom", "." narrow " %0, [%1], %2;",                  \
+                         : "=r"(old)                                              \
+                         : "l"(address(word)), "r"(v)                             \
+                         : "memory")                                              \
+    } else {                                                                      \
+      QUARRY_PTX_ORDERED(o, "atom", "." wide " %0, [%1], %2;",                    \
+                         : "=l"(old)                                              \
+                         : "l"(address(word)), "l"(v)                             \
+                         : "memory")                                              \
+    }                                                                             \
+    return old;                                                                   \
+  }
+/// And without one: the lane does not wait.
+#define QUARRY_PTX_POST(name, narrow, wide, intrinsic)             \
+  __device__ static void name(T* word, T v, std::memory_order o) { \
+    if (o == std::memory_order_relaxed) {                          \
+      (void)intrinsic(global<plain>(word), static_cast<plain>(v)); \
+    } else if constexpr (sizeof(T) == 4) {                         \
+      QUARRY_PTX_ORDERED(o, "red", "." narrow " [%0], %1;",        \
+                         :                                         \
+                         : "l"(address(word)), "r"(v)              \
+                         : "memory")                               \
+    } else {                                                       \
+      QUARRY_PTX_ORDERED(o, "red", "." wide " [%0], %1;",          \
+                         :                                         \
+                         : "l"(address(word)), "l"(v)              \
+                         : "memory")                               \
+    }                                                              \
+  }
+
+namespace quarry::simt {
+
+/// T: an integer of 32 or 64 bits.
+template <class T>
+struct ptx_atomic {
+  static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
+
+  __device__ static T load(T* word, std::memory_order o) {
+    T v;
+    if constexpr (sizeof(T) == 4) {
+      if (o == std::memory_order_acquire)
+        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
+                     : "=r"(v)
+                     : "l"(address(word))
+                     : "memory");
+      else
+        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
+                     : "=r"(v)
+                     : "l"(address(word))
+                     : "memory");
+    } else {
+      if (o == std::memory_order_acquire)
+        asm volatile("ld.acquire.gpu.global.u64 %0, [%1];"
+                     : "=l"(v)
+                     : "l"(address(word))
+                     : "memory");
+      else
+        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
+                     : "=l"(v)
+                     : "l"(address(word))
+                     : "memory");
+    }
+    return v;
+  }
+  __device__ static void store(T* word, T v, std::memory_order o) {
+    if constexpr (sizeof(T) == 4) {
+      if (o == std::memory_order_release)
+        asm volatile("st.release.gpu.global.u32 [%0], %1;"
+                     :
+                     : "l"(address(word)), "r"(v)
+                     : "memory");
+      else
+        asm volatile("st.relaxed.gpu.global.u32 [%0], %1;"
+                     :
+                     : "l"(address(word)), "r"(v)
+                     : "memory");
+    } else {
+      if (o == std::memory_order_release)
+        asm volatile("st.release.gpu.global.u64 [%0], %1;"
+                     :
+                     : "l"(address(word)), "l"(v)
+                     : "memory");
+      else
+        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;"
+                     :
+                     : "l"(address(word)), "l"(v)
+                     : "memory");
+    }
+  }
+  /// Returns what was there.
+  __device__ static T compare_exchange(T* word, T expected, T desired, std::memory_order o) {
+    if (o == std::memory_order_relaxed)
+      return static_cast<T>(atomicCAS(global<plain>(word), static_cast<plain>(expected),
+                                      static_cast<plain>(desired)));
+    T old;
+    if constexpr (sizeof(T) == 4) {
+      QUARRY_PTX_ORDERED(o, "atom", ".cas.b32 %0, [%1], %2, %3;",
+                         : "=r"(old)
+                         : "l"(address(word)), "r"(expected), "r"(desired)
+                         : "memory")
+    } else {
+      QUARRY_PTX_ORDERED(o, "atom", ".cas.b64 %0, [%1], %2, %3;",
+                         : "=l"(old)
+                         : "l"(address(word)), "l"(expected), "l"(desired)
+                         : "memory")
+    }
+    return old;
+  }
+
+  QUARRY_PTX_CHANGE(exchange, "exch.b32", "exch.b64", plain, atomicExch)
+  QUARRY_PTX_CHANGE(fetch_add, "add.u32", "add.u64", plain, atomicAdd)
+  QUARRY_PTX_CHANGE(fetch_and, "and.b32", "and.b64", plain, atomicAnd)
+  QUARRY_PTX_CHANGE(fetch_or, "or.b32", "or.b64", plain, atomicOr)
+  QUARRY_PTX_CHANGE(fetch_xor, "xor.b32", "xor.b64", plain, atomicXor)
+  __device__ static T fetch_min(T* word, T v, std::memory_order o) {
+    return std::is_signed_v<T> ? signed_min(word, v, o) : unsigned_min(word, v, o);
+  }
+  __device__ static T fetch_max(T* word, T v, std::memory_order o) {
+    return std::is_signed_v<T> ? signed_max(word, v, o) : unsigned_max(word, v, o);
+  }
+  QUARRY_PTX_POST(add, "add.u32", "add.u64", atomicAdd)
+  QUARRY_PTX_POST(bit_and, "and.b32", "and.b64", atomicAnd)
+  QUARRY_PTX_POST(bit_or, "or.b32", "or.b64", atomicOr)
+
+ private:
+  // The types that CUDA's intrinsics are declared for.
+  using plain = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
+  using ordered = std::conditional_t<sizeof(T) == 4, int, long long>;
+
+  QUARRY_PTX_CHANGE(unsigned_min, "min.u32", "min.u64", plain, atomicMin)
+  QUARRY_PTX_CHANGE(unsigned_max, "max.u32", "max.u64", plain, atomicMax)
+  QUARRY_PTX_CHANGE(signed_min, "min.s32", "min.s64", ordered, atomicMin)
+  QUARRY_PTX_CHANGE(signed_max, "max.s32", "max.s64", ordered, atomicMax)
+
+  template <class Bits>
+  __device__ static Bits* global(T* word) {
+    __builtin_assume(__isGlobal(word));
+    return reinterpret_cast<Bits*>(word);
+  }
+  __device__ static std::size_t address(T* word) { return __cvta_generic_to_global(word); }
+};
+
+/// Orders what came before it with what comes after, for the whole device.
+__device__ inline void ptx_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+
+}  // namespace quarry::simt
+
+#undef QUARRY_PTX_ORDERED
+#undef QUARRY_PTX_CHANGE
+#undef QUARRY_PTX_POST
+
+#endif  // QUARRY_CUDA
