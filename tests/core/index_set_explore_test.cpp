@@ -121,7 +121,7 @@ TEST(ExploreIndexSet, LosesNothingAcrossHints) { explore(5000, 4500, 800); }
 TEST(IndexSet, TakesTheLowestRun) {
   owned_set owned(1000);
   owned.refill();
-  for (std::uint32_t i = 0; i < 100; ++i) owned.set().take_this(i * 10);
+  for (std::uint32_t i = 0; i < 100; ++i) owned.set().remove(i * 10);
   EXPECT_EQ(owned.set().find_run(9, 0), 1u);
   EXPECT_EQ(owned.set().find_run(10, 0), index_set::none);
   owned.set().put(500);
@@ -133,7 +133,7 @@ TEST(IndexSet, TakesTheLowestRun) {
 TEST(IndexSet, TakesRunsAtMultiplesOfTheirLength) {
   owned_set owned(128);
   owned.refill();
-  for (const std::uint32_t i : {1u, 34u}) owned.set().take_this(i);
+  for (const std::uint32_t i : {1u, 34u}) owned.set().remove(i);
   std::uint32_t n = 16;
   EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0), 16u);
   n = 16;

@@ -16,8 +16,10 @@
 namespace quarry {
 namespace {
 
-using several_entries =
-    basic_slab<slab_tuning{.entries = 2, .small_own_entries = 4, .segments_per_entry = 4}>;
+using several_entries = basic_slab<slab_tuning{.small_shared_entries = 2,
+                                               .large_shared_entries = 2,
+                                               .small_own_entries = 4,
+                                               .segments_per_entry = 4}>;
 using long_runs =
     basic_slab<slab_tuning{.segments_per_entry = 8, .longest_run = 4, .run_one_in = 4}>;
 

@@ -30,14 +30,14 @@ MUTANTS = {
     "keeps_quiet_about_a_failure": (
         "step limit", 200,
         [("slab_impl.hpp",
-          "  entries_.at(entry).store(word.value, simt::release);\n",
-          "  if (found) entries_.at(entry).store(word.value, simt::release);\n")]),
-    # The group that drew the last good ticket renews the entry too: what the other one found is lost.
+          "    entries_.at(v->entry).store(v->word.still_vacant().value, simt::release);\n",
+          "")]),
+    # The group that drew the ticket behind the limit renews the entry too: what the other one found is lost.
     "renews_twice": (
         "", 2_000,
         [("slab_impl.hpp",
-          "0 - beyond < simt::popc(group))",
-          "0 - beyond <= simt::popc(group))")]),
+          "if (waits && word.ticket() <= limit) {",
+          "if (waits && word.ticket() <= limit + 1) {")]),
     # The count is lowered before the bit is set: a segment may end, and be used again, with a bit on its way.
     "counts_before_the_bit": (
         "", 20_000,
@@ -71,6 +71,8 @@ def write(name, include, out):
         texts[header] = texts[header].replace(old, new)
     folder = out / "quarry" / "pool"
     folder.mkdir(parents=True, exist_ok=True)
+    for left_over in folder.glob("*.hpp"):  # of a time when other headers were changed
+        left_over.unlink()
     for header, text in texts.items():
         (folder / header).write_text(text, encoding="utf-8")
     (out / "mutant.hpp").write_text(

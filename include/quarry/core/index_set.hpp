@@ -12,17 +12,20 @@
 /// reaches further.
 ///
 /// Invariant: between calls a word that is not empty has its bit in `some`, and so on upwards. Whoever makes a
-/// word non-empty sets the hint. Whoever empties it clears the hint, then looks at the word again and sets the
-/// hint if it is not empty any more: hints are changed by read-modify-writes that acquire and release, so of a
-/// put and a clearing that meet either the put's hint comes second, or the second look sees the put.
+/// word non-empty sets the hint. Whoever empties it without being led there leaves the hint as it is; who follows a hint
+/// to a word that is empty then clears it, then looks at the word again and sets the hint if it is not
+/// empty any more: hints are changed by read-modify-writes that acquire and release, so of a put and a clearing
+/// that meet either the put's hint comes second, or the second look sees the put.
 /// Ordering: put releases and take acquires: what was done before the put is past for the taker.
-/// Bound: a taker that lost `patience` races walks over all words once. none means that the hints led nowhere;
-/// while another lane is between clearing a hint and setting it again, that can be said too early.
+/// Bound: a taker follows at most as many empty hints as there are words; one that lost `patience` races walks over
+/// all words once. none means that the hints led nowhere; while another lane is between clearing a hint and
+/// setting it again, that can be said too early.
 
 #include <quarry/core/bitmap.hpp>
 #include <quarry/core/bits.hpp>
 #include <quarry/core/carve.hpp>
 #include <quarry/simt/atomic.hpp>
+#include <quarry/simt/out_of_line.hpp>
 #include <quarry/simt/random.hpp>
 
 #include <algorithm>
@@ -31,6 +34,12 @@
 namespace quarry {
 
 class index_set {
+  /// What is not done every time, and would be written out wherever a set is used.
+  template <auto Member, class... Arguments>
+  QUARRY_DEVICE auto rare(Arguments... arguments) const {
+    return simt::out_of_line<Member>(*this, arguments...);
+  }
+
  public:
   static constexpr std::uint32_t none = ~std::uint32_t{0};
   /// A run this short is looked for inside one word.
@@ -52,26 +61,37 @@ class index_set {
 
   /// `order`: relaxed for sets whose members are looked at again by who takes them.
   QUARRY_DEVICE void put(std::uint32_t i, std::memory_order order = simt::release) const {
+    if (word(i / 64).fetch_or(bit(i), order) == 0) rare<&index_set::set_hint>(i / 64);
+  }
+  /// The same without a call.
+  QUARRY_DEVICE void put_at_once(std::uint32_t i, std::memory_order order = simt::release) const {
     if (word(i / 64).fetch_or(bit(i), order) == 0) set_hint(i / 64);
   }
   /// The first n indices from `first` on.
   QUARRY_DEVICE void put_run(std::uint32_t first, std::uint32_t n) const;
 
   /// Takes one index; none: the set was empty.
-  QUARRY_DEVICE std::uint32_t take(std::uint32_t salt, std::uint32_t reach) const;
-
+  QUARRY_DEVICE std::uint32_t take(std::uint32_t salt, std::uint32_t reach) const {
+    const std::uint32_t i = rare<&index_set::take_in_a_word>(1u, salt, reach);
+    return i == lost ? rare<&index_set::take_lowest>() : i;
+  }
   /// Takes n indices side by side and returns the first; none: there were no such.
   QUARRY_DEVICE std::uint32_t take_run(std::uint32_t n, std::uint32_t salt) const {
-    std::uint32_t first = n <= short_run ? take_short_run(n, salt) : none;
-    for (std::uint32_t from = 0; first == none; ++from) {
-      from = find_run(n, from);
-      if (from == none) break;
-      if (take_all(from, n)) first = from;
+    if (n == 1) return take(salt, 4096);
+    const std::uint32_t first =
+        n <= short_run ? rare<&index_set::take_in_a_word>(n, salt, 16u) : lost;
+    if (first < lost) return first;
+    QUARRY_ROLLED
+    for (std::uint32_t from = 0;; ++from) {
+      from = rare<&index_set::find_run>(n, from);
+      if (from == none || rare<&index_set::take_all>(from, n)) return from;
     }
-    return first;
   }
-  // The parts of that. A short run is looked for in a few words, any run in all of them.
-  QUARRY_DEVICE std::uint32_t take_short_run(std::uint32_t n, std::uint32_t salt) const;
+  // The parts of that.
+  /// The same for n <= short_run, where all of them are in one word; lost: others were faster, or found too little.
+  QUARRY_DEVICE std::uint32_t take_in_a_word(std::uint32_t n, std::uint32_t salt,
+                                             std::uint32_t reach) const;
+  QUARRY_DEVICE std::uint32_t take_lowest() const;
   /// Where n indices lie side by side, the first of them `from` or above; none: nowhere.
   QUARRY_DEVICE std::uint32_t find_run(std::uint32_t n, std::uint32_t from) const;
   /// The run from `first` on, or nothing.
@@ -80,13 +100,15 @@ class index_set {
   /// A word with something in it, one of the `reach` lowest, as far as the hints know; none: they know of none.
   QUARRY_DEVICE std::uint32_t find(std::uint32_t salt, std::uint32_t reach) const;
   /// Up to n indices side by side among the 64 of word w, but at least so many: the first of them, and in n how many;
-  /// or none. `salt` tells takers apart.
+  /// or none, also if others were faster. It looks from place `near` on first. No calls, no loops that wait.
   QUARRY_DEVICE std::uint32_t take_some_in(std::uint32_t w, std::uint32_t& n, std::uint32_t least,
-                                           std::uint32_t salt) const;
+                                           std::uint32_t near) const;
 
-  /// Takes this index if it is there.
-  QUARRY_DEVICE void take_this(std::uint32_t i) const {
-    if ((word(i / 64).load(simt::relaxed) & bit(i)) != 0) (void)take_bits(i / 64, bit(i));
+  /// Sees to it that this index is not there.
+  QUARRY_DEVICE void remove(std::uint32_t i) const { word(i / 64).bit_and(~bit(i), simt::relaxed); }
+  /// Word w, to which `find` led, may be empty now.
+  QUARRY_DEVICE void doubt(std::uint32_t w) const {
+    if (word(w).load(simt::relaxed) == 0) rare<&index_set::clear_hint>(w);
   }
 
   // Between kernels.
@@ -108,6 +130,8 @@ class index_set {
 
  private:
   static constexpr unsigned patience = 32;
+  static constexpr std::uint32_t lost = none - 1;    // a race
+  static constexpr std::uint32_t misled = none - 2;  // by a hint
 
   QUARRY_DEVICE static constexpr std::uint32_t parts(std::uint32_t n) { return ceil_div(n, 64u); }
   QUARRY_DEVICE static constexpr std::uint64_t bit(std::uint32_t i) {
@@ -141,26 +165,44 @@ class index_set {
 
   /// Takes those of the bits that are there.
   QUARRY_DEVICE std::uint64_t take_bits(std::uint32_t w, std::uint64_t bits) const {
-    const std::uint64_t was = word(w).fetch_and(~bits, simt::by_value);
-    if ((was & bits) != 0 && (was & ~bits) == 0) clear_hint(w);
-    return was & bits;
+    return word(w).fetch_and(~bits, simt::by_value) & bits;
+  }
+  /// n <= 64 of word w, from `place` on, or nothing.
+  QUARRY_DEVICE bool take_all_in(std::uint32_t w, unsigned place, std::uint32_t n) const {
+    const std::uint64_t run = ~std::uint64_t{0} >> (64 - n) << place;
+    const std::uint64_t got = take_bits(w, run);
+    if (got != run) rare<&index_set::put_bits>(w, got);
+    return got == run;
   }
   QUARRY_DEVICE void put_bits(std::uint32_t w, std::uint64_t bits) const {
-    if (bits != 0 && word(w).fetch_or(bits, simt::release) == 0) set_hint(w);
+    if (bits != 0 && word(w).fetch_or(bits, simt::release) == 0) rare<&index_set::set_hint>(w);
   }
 
   /// One of the `reach` lowest set bits. Requires: there is one.
-  QUARRY_DEVICE static unsigned choose(std::uint64_t from, std::uint32_t salt,
-                                       std::uint32_t reach) {
+  QUARRY_DEVICE unsigned choose(std::uint64_t from, std::uint32_t salt, std::uint32_t reach) const {
     const std::uint32_t n = simt::popc(from);
     return nth_set_bit(from, (salt & 0xffff) * (n < reach ? n : reach) >> 16);
   }
-  /// Where n set bits lie side by side in v: the lowest place; 64: nowhere.
-  QUARRY_DEVICE static unsigned place_of_run(std::uint64_t v, std::uint32_t n);
+  QUARRY_DEVICE std::uint32_t find_below(std::uint32_t t, std::uint32_t salt,
+                                         std::uint32_t reach) const;
+  QUARRY_DEVICE std::uint32_t try_in_a_word(std::uint32_t n, std::uint32_t salt,
+                                            std::uint32_t reach) const;
+  /// Where n set bits of v lie side by side: all places where such a run starts.
+  QUARRY_DEVICE static std::uint64_t runs(std::uint64_t v, std::uint32_t n) {
+    QUARRY_ROLLED
+    for (std::uint32_t have = 1; have < n;) {
+      const std::uint32_t more = have < n - have ? have : n - have;
+      v &= v >> more;
+      have += more;
+    }
+    return v;
+  }
   /// Where n set bits lie side by side, n a power of two: all places that are multiples of it.
   QUARRY_DEVICE static std::uint64_t aligned_runs(std::uint64_t v, std::uint32_t n) {
     std::uint64_t multiples = 1;
+    QUARRY_ROLLED
     for (std::uint32_t have = 1; have < n; have *= 2) v &= v >> have;
+    QUARRY_ROLLED
     for (std::uint32_t have = n; have < 64; have *= 2) multiples |= multiples << have;
     return v & multiples;
   }
@@ -193,105 +235,121 @@ QUARRY_DEVICE inline void index_set::fill(std::uint64_t lane, std::uint64_t lane
 }
 
 QUARRY_DEVICE inline void index_set::put_run(std::uint32_t first, std::uint32_t n) const {
-  for (std::uint32_t w = first / 64; w <= (first + n - 1) / 64; ++w)
-    put_bits(w, part_of_run(w, first, n));
+  QUARRY_ROLLED
+  while (n != 0) {
+    const std::uint32_t place = first % 64;
+    const std::uint32_t here = n < 64 - place ? n : 64 - place;
+    rare<&index_set::put_bits>(first / 64, ~std::uint64_t{0} >> (64 - here) << place);
+    first += here;
+    n -= here;
+  }
 }
 
 QUARRY_DEVICE inline std::uint32_t index_set::find(std::uint32_t salt, std::uint32_t reach) const {
-  for (std::uint32_t t = 0; t < parts(hint_words()); ++t) {
-    for (std::uint64_t groups = top(t).load(simt::relaxed); groups != 0;) {
-      const unsigned group = choose(groups, salt >> 16, reach < 64 ? 1 : reach / 64);
-      const std::uint64_t full = some(t * 64 + group).load(simt::relaxed);
-      if (full != 0) return (t * 64 + group) * 64 + choose(full, salt, reach);
-      groups &= ~(std::uint64_t{1} << group);
-    }
+  std::uint32_t w = none;
+  QUARRY_ROLLED
+  for (std::uint32_t t = 0; w == none && t < parts(hint_words()); ++t)
+    w = rare<&index_set::find_below>(t, salt, reach);
+  return w;
+}
+
+/// One that word t of the top knows of.
+QUARRY_DEVICE inline std::uint32_t index_set::find_below(std::uint32_t t, std::uint32_t salt,
+                                                         std::uint32_t reach) const {
+  QUARRY_ROLLED
+  for (std::uint64_t groups = top(t).load(simt::relaxed); groups != 0;) {
+    const unsigned group = rare<&index_set::choose>(groups, salt >> 16, (reach + 63) / 64);
+    const std::uint64_t full = some(t * 64 + group).load(simt::relaxed);
+    if (full != 0) return (t * 64 + group) * 64 + rare<&index_set::choose>(full, salt, reach);
+    groups &= ~(std::uint64_t{1} << group);
   }
   return none;
 }
 
-QUARRY_DEVICE inline std::uint32_t index_set::take(std::uint32_t salt, std::uint32_t reach) const {
-  for (unsigned attempt = 0; attempt < patience; ++attempt) {
-    const std::uint32_t w = find(salt, reach);
-    if (w == none) return none;
+QUARRY_DEVICE inline std::uint32_t index_set::take_in_a_word(std::uint32_t n, std::uint32_t salt,
+                                                             std::uint32_t reach) const {
+  unsigned losses = 0;
+  QUARRY_ROLLED
+  for (std::uint32_t hints = words(); losses < patience && hints != 0;) {
+    const std::uint32_t first = rare<&index_set::try_in_a_word>(n, salt, reach);
+    if (first != lost && first != misled) return first;
     salt = simt::scramble(salt + 1);
-    if (const std::uint64_t seen = word(w).load(simt::relaxed); seen == 0) {
-      clear_hint(w);
+    if (first == misled) {
+      --hints;
     } else {
-      const unsigned place = choose(seen, salt, 64);
-      if (take_bits(w, std::uint64_t{1} << place) != 0) return w * 64 + place;
+      reach = reach < 64 || losses >= 8 ? reach * 2 : reach;
+      ++losses;
     }
-    reach = reach < 64 || attempt >= 8 ? reach * 2 : reach;
   }
-  for (std::uint32_t w = 0; w < words(); ++w)
-    for (std::uint64_t seen; (seen = word(w).load(simt::relaxed)) != 0;) {
-      const unsigned place = simt::lowest_bit(seen);
-      if (take_bits(w, std::uint64_t{1} << place) != 0) return w * 64 + place;
-    }
-  return none;
+  return lost;
 }
 
-QUARRY_DEVICE inline unsigned index_set::place_of_run(std::uint64_t v, std::uint32_t n) {
-  // Bit i of v: a run of `have` set bits starts at i.
-  for (std::uint32_t have = 1; v != 0 && have < n;) {
-    const std::uint32_t more = have < n - have ? have : n - have;
-    v &= v >> more;
-    have += more;
+QUARRY_DEVICE inline std::uint32_t index_set::try_in_a_word(std::uint32_t n, std::uint32_t salt,
+                                                            std::uint32_t reach) const {
+  const std::uint32_t w = find(salt, reach);
+  if (w == none) return none;
+  const std::uint64_t seen = word(w).load(simt::relaxed);
+  if (seen == 0) {
+    rare<&index_set::clear_hint>(w);
+    return misled;
   }
-  return v == 0 ? 64 : simt::lowest_bit(v);
+  const std::uint64_t starts = runs(seen, n);
+  if (starts == 0) return lost;
+  const unsigned place = n == 1 ? rare<&index_set::choose>(starts, simt::scramble(salt + 1), 64u)
+                                : simt::lowest_bit(starts);
+  if (!take_all_in(w, place, n)) return lost;
+  doubt(w);
+  return w * 64 + place;
+}
+
+QUARRY_DEVICE inline std::uint32_t index_set::take_lowest() const {
+  QUARRY_ROLLED
+  for (std::uint32_t w = 0; w < words();) {
+    const std::uint64_t seen = word(w).load(simt::relaxed);
+    if (seen == 0) {
+      ++w;
+    } else if (take_bits(w, seen & (0 - seen)) != 0) {
+      return w * 64 + simt::lowest_bit(seen);
+    }
+  }
+  return none;
 }
 
 QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t n) const {
-  const std::uint32_t last = (first + n - 1) / 64;
-  for (std::uint32_t w = first / 64; w <= last; ++w) {
+  QUARRY_ROLLED
+  for (std::uint32_t w = first / 64; w <= (first + n - 1) / 64; ++w) {
     const std::uint64_t wanted = part_of_run(w, first, n);
     const std::uint64_t got = take_bits(w, wanted);
     if (got == wanted) continue;
     put_bits(w, got);
-    for (std::uint32_t back = first / 64; back < w; ++back)
-      put_bits(back, part_of_run(back, first, n));
+    if (w * 64 > first) put_run(first, w * 64 - first);
     return false;
   }
   return true;
 }
 
-QUARRY_DEVICE inline std::uint32_t index_set::take_short_run(std::uint32_t n,
-                                                             std::uint32_t salt) const {
-  if (n == 1) return take(salt, 4096);
-  for (unsigned attempt = 0; attempt < 16; ++attempt) {
-    const std::uint32_t w = find(salt, attempt < 4 ? 16 : attempt < 12 ? 128 : 4096);
-    if (w == none) break;
-    salt = simt::scramble(salt + 1);
-    const unsigned place = place_of_run(word(w).load(simt::relaxed), n);
-    if (place < 64 && take_all(w * 64 + place, n)) return w * 64 + place;
-  }
-  return none;
-}
-
 QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std::uint32_t& n,
                                                            std::uint32_t least,
-                                                           std::uint32_t salt) const {
+                                                           std::uint32_t near) const {
   std::uint64_t seen = word(w).load(simt::relaxed);
-  for (unsigned attempt = 0; attempt < 4 && seen != 0; ++attempt) {
-    // A power of two, at a multiple of it: what is given back fits together again.
-    std::uint32_t length = 1u << log2_floor(n);
-    std::uint64_t starts = aligned_runs(seen, length);
-    while (starts == 0 && length / 2 >= least) starts = aligned_runs(seen, length /= 2);
-    if (starts == 0 || length < least) break;
-    const std::uint64_t ahead = starts & ~std::uint64_t{0} << salt % 64;
-    const unsigned place = simt::lowest_bit(ahead != 0 ? ahead : starts);
-    const std::uint64_t run = ~std::uint64_t{0} >> (64 - length) << place;
-    const std::uint64_t got = take_bits(w, run);
-    if (got == run) {
-      n = length;
-      return w * 64 + place;
-    }
-    put_bits(w, got);
-    seen = word(w).load(simt::relaxed);
-  }
+  // A power of two, at a multiple of it: what is given back fits together again.
+  std::uint32_t length = 2u << log2_floor(n);
+  std::uint64_t starts = 0;
+  QUARRY_ROLLED
+  while (starts == 0 && length / 2 >= least) starts = aligned_runs(seen, length /= 2);
+  if (starts == 0) return none;
+  const std::uint64_t ahead = starts & ~std::uint64_t{0} << near % 64;
+  const unsigned place = simt::lowest_bit(ahead != 0 ? ahead : starts);
+  const std::uint64_t run = ~std::uint64_t{0} >> (64 - length) << place;
+  const std::uint64_t got = take_bits(w, run);
+  n = length;
+  if (got == run) return w * 64 + place;
+  if (got != 0 && word(w).fetch_or(got, simt::release) == 0) set_hint(w);
   return none;
 }
 
 QUARRY_DEVICE inline std::uint32_t index_set::find_run(std::uint32_t n, std::uint32_t from) const {
+  QUARRY_ROLLED
   for (std::uint32_t at = from; n - 1 < size_ && at < size_;) {
     const std::uint64_t rest = word(at / 64).load(simt::relaxed) >> at % 64;
     const std::uint32_t length = 64 - at % 64;  // of rest

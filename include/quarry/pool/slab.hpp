@@ -18,7 +18,9 @@
 ///   3. segments that were never used: the part of the pool that is in use grows,
 ///   4. the free slots of any segment of the class,
 ///   5. any of these again, after the undrawn tickets of all entries were taken back (flush).
-/// When there is nothing, all who wait for the entry are refused together.
+/// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
+/// entry had its last segments: that is part of malloc itself, and so is a short wait for it (malloc_soon). All
+/// else is called.
 ///
 /// Invariants: those of slab_entry.hpp and slab_segments.hpp. Metadata lies outside the pool: writing past a block
 /// destroys user data only.
@@ -29,6 +31,11 @@
 /// refused. (Lanes of a warp that went different ways share one program counter in turn, and little is promised about
 /// the turns: those that left a loop wait for the lanes still in it, and a lane that spins may keep its warp to
 /// itself. So no lane may wait, by spinning or behind a loop, while a lane of its warp owes something.)
+///
+/// Speed: what happens often is written in malloc and free, not called. What is called loads the heap's members from
+/// memory, and thousands of warps that do so at once queue for one line; and it saves registers on stacks that
+/// together are far larger than the caches. Where one lane acts for its company there, it takes no turns and calls
+/// nothing: its mates wait to meet it, and on an H200 (CUDA 13.0) they did not always, if it did.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/pool/slab_entry.hpp>
@@ -73,17 +80,18 @@ class basic_slab {
     const std::uint32_t c = slab_sizes::class_of(n);
     const simt::lane_mask company = simt::coalesced();
     const simt::lane_mask group = simt::match_any(company, c);
+    const std::uint32_t lanes = simt::popc(group);
     const std::uint32_t rank = simt::popc(group & simt::lanes_below());
-    const std::uint32_t entry = entry_for(c, simt::popc(group));
+    const std::uint32_t entry = entry_for(c, lanes);
     slab_word word{};
-    if (rank == 0) word = draw(entry, simt::popc(group));
-    simt::sync_warp(company);  // one draws for others
-    word.value = simt::shuffle(company, word.value, simt::lowest_bit(group));
-    const std::uint32_t i = word.ticket() + rank;
+    if (rank == lanes - 1) word = draw(entry, lanes);  // the last one, which is served last
+    simt::sync_warp(company);
+    word.value = simt::shuffle(company, word.value, simt::highest_bit(group));
     const std::uint32_t capacity = shape_.capacity(c);
+    const std::uint32_t i = word.ticket() + rank;
     if (simt::all(company, !word.is_recycled() && i < word.size() * capacity))
       return slot(word.segment(), c, capacity, i);
-    return rare<&basic_slab::malloc_late>(c, entry, company, word.value);
+    return malloc_soon(c, capacity, entry, company, group, word);
   }
 
   /// At a multiple of `alignment`, a power of two up to a segment.
@@ -102,7 +110,7 @@ class basic_slab {
     const slab_state state = segments_.state(segment);
     simt::fence_stores();
     const std::uint32_t c = state.kind() - 1;
-    if (c >= shape_.classes) return rare<&basic_slab::free_large>(segment);
+    if (c >= shape_.classes) return rare<&basic_slab::free_large>(segment, state);
     const auto of_size = slab_sizes::reciprocal_of(c);
     const std::uint32_t slot =
         of_size.quotient(static_cast<std::uint32_t>(offset) & (segment_bytes() - 1));
@@ -113,7 +121,7 @@ class basic_slab {
     const std::uint32_t capacity = of_size.quotient(segment_bytes());
     const slab_state was = segments_.lower(segment, simt::popc(group));
     if (slab_segments::is_event(was, simt::popc(group), capacity))
-      rare<&basic_slab::settle>(segment, c, was, simt::popc(group));
+      segments_.settle(segment, c, was, simt::popc(group), capacity);
   }
 
   /// How much of a block may be used: what was asked for, rounded up.
@@ -137,6 +145,8 @@ class basic_slab {
  private:
   /// A lane draws again only after others were faster; so often and no more.
   static constexpr std::uint32_t patience = 1024;
+  /// So often a lane looks before it is called waiting.
+  static constexpr unsigned short_wait = 32;
 
   QUARRY_DEVICE std::uint32_t segment_bytes() const { return 1u << shape_.segment_log2; }
   QUARRY_DEVICE std::uint64_t largest_slot() const { return segment_bytes() / 2; }
@@ -145,11 +155,21 @@ class basic_slab {
   QUARRY_DEVICE std::uint32_t entry_for(std::uint32_t c, std::uint32_t lanes) const {
     const auto warp = static_cast<std::uint32_t>(simt::global_thread() / simt::warp_size);
     return lanes >= simt::warp_size / 2
-               ? shape_.first_own(c) + (warp & ((1u << shape_.own_log2(c)) - 1))
-               : (c << shape_.entries_log2) + (warp & ((1u << shape_.entries_log2) - 1));
+               ? shape_.first_own() + shape_.own.first(c) + modulo_log2(warp, shape_.own.log2_of(c))
+               : shape_.shared.first(c) + modulo_log2(warp, shape_.shared.log2_of(c));
   }
+  QUARRY_DEVICE static std::uint32_t modulo_log2(std::uint32_t n, std::uint32_t log2) {
+    return n & ((1u << log2) - 1);
+  }
+  QUARRY_DEVICE bool is_own(std::uint32_t entry) const { return entry >= shape_.first_own(); }
   QUARRY_DEVICE slab_word draw(std::uint32_t entry, std::uint32_t tickets) const {
     return {entries_.at(entry).fetch_add(tickets, simt::by_value)};
+  }
+  /// Renews an entry, of which so many tickets are drawn already.
+  QUARRY_DEVICE void supply(std::uint32_t entry, slab_word word, std::uint32_t drawn,
+                            std::uint32_t capacity) const {
+    entries_.at(entry).store(word.value + drawn, simt::release);
+    if (drawn < word.limit(capacity)) supplied_.put_at_once(entry);
   }
   QUARRY_DEVICE void* slot(std::uint32_t segment, std::uint32_t c, std::uint32_t i) const {
     return pool_ + (std::uint64_t{segment} << shape_.segment_log2) +
@@ -192,13 +212,17 @@ class basic_slab {
   QUARRY_DEVICE auto rare(Arguments... arguments) const {
     return simt::out_of_line<Member>(self_, arguments...);
   }
-  QUARRY_DEVICE void* malloc_late(std::uint32_t c, std::uint32_t entry, simt::lane_mask company,
-                                  std::uint64_t drawn) const;
+  QUARRY_DEVICE void* malloc_soon(std::uint32_t c, std::uint32_t capacity, std::uint32_t entry,
+                                  simt::lane_mask company, simt::lane_mask group,
+                                  slab_word word) const;
+  QUARRY_DEVICE void* malloc_late(std::uint32_t c, std::uint32_t capacity, std::uint32_t entry,
+                                  simt::lane_mask company, std::uint64_t drawn,
+                                  std::uint64_t more) const;
   QUARRY_DEVICE void* malloc_large(std::uint64_t n) const;
-  QUARRY_DEVICE void free_large(std::uint32_t segment) const;
-  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, slab_state was,
-                            std::uint32_t k) const {
-    segments_.settle(segment, c, was, k, shape_.capacity(c));
+  QUARRY_DEVICE void free_large(std::uint32_t segment, slab_state state) const;
+  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, slab_state was, std::uint32_t k,
+                            std::uint32_t capacity) const {
+    segments_.settle(segment, c, was, k, capacity);
   }
 
   // Getting slots, in slab_impl.hpp.
@@ -206,19 +230,30 @@ class basic_slab {
   QUARRY_DEVICE bool take_turn(visitor* v) const;
   QUARRY_DEVICE void approach(visitor* v, std::uint32_t lanes) const;
   QUARRY_DEVICE void claim(visitor* v, bool mine) const;
-  QUARRY_DEVICE bool renew(std::uint32_t c, std::uint32_t entry, std::uint64_t last) const;
-  QUARRY_DEVICE std::uint64_t search(std::uint32_t c, std::uint32_t segments,
-                                     std::uint32_t least) const;
+  QUARRY_DEVICE bool draw_again(std::uint32_t entry, std::uint32_t capacity, std::uint32_t lanes,
+                                slab_word& word) const;
+  QUARRY_DEVICE slab_word renew_quickly(std::uint32_t c, std::uint32_t capacity,
+                                        std::uint32_t entry, slab_word last,
+                                        std::uint32_t lanes) const;
+  QUARRY_DEVICE void renew(visitor* v, std::uint32_t lanes) const;
+  QUARRY_DEVICE std::uint32_t wanted(std::uint32_t entry, std::uint32_t capacity,
+                                     std::uint32_t waiting) const;
+  QUARRY_DEVICE std::uint32_t least_for(std::uint32_t entry, std::uint32_t capacity) const {
+    return is_own(entry) && capacity >= 256 ? shape_.least_own_run() : 1;
+  }
+  QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
   QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, bool worthwhile) const;
   QUARRY_DEVICE std::uint64_t find_free(std::uint32_t c, std::uint32_t segments,
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t find_new(std::uint32_t c, std::uint32_t segments) const;
   QUARRY_DEVICE std::uint64_t adopt(std::uint32_t c, std::uint64_t word) const;
+  QUARRY_DEVICE std::uint64_t take_anywhere(std::uint32_t segments, std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t take_from(std::uint32_t w, std::uint32_t segments,
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t take_any() const;
   QUARRY_DEVICE std::uint64_t take_new(std::uint32_t segments) const;
   QUARRY_DEVICE std::uint32_t find_some() const { return segments_.free().find(salt(), 4096); }
+  QUARRY_DEVICE bool has_worthwhile(std::uint32_t c) const { return segments_.has_worthwhile(c); }
   QUARRY_DEVICE std::uint32_t take_loose(std::uint32_t c) const {
     return segments_.loose(c).take(salt(), 4);
   }

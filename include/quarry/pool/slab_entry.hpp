@@ -47,6 +47,9 @@ class slab_word {
   QUARRY_DEVICE static constexpr slab_word vacant(std::uint32_t number) {
     return {std::uint64_t{number} << segment_shift};
   }
+  /// No word at all: nothing was drawn.
+  QUARRY_DEVICE static constexpr slab_word nothing() { return {~std::uint64_t{0}}; }
+  QUARRY_DEVICE constexpr bool is_nothing() const { return value == ~std::uint64_t{0}; }
   /// The next verdict.
   QUARRY_DEVICE constexpr slab_word still_vacant() const {
     return vacant(is_vacant() ? segment() + 1 : 0);

@@ -6,7 +6,54 @@
 
 namespace quarry {
 
-// ---- lanes that must wait, claim or renew -------------------------------------------------------------
+// ---- lanes that are served a little later ---------------------------------------------------------------
+
+/// After a draw of which not all tickets were good, or not slots: some are the limit, or beyond. Who has the limit renews
+/// the entry, for others wait for that; these look some times whether it is done.
+template <slab_tuning T>
+QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t capacity,
+                                               std::uint32_t entry, simt::lane_mask company,
+                                               simt::lane_mask group, slab_word word) const {
+  const std::uint32_t lanes = simt::popc(group);
+  const std::uint32_t rank = simt::popc(group & simt::lanes_below());
+  const std::uint32_t limit = word.limit(capacity);
+  const std::uint32_t left = limit > word.ticket() ? limit - word.ticket() : 0;
+  const std::uint32_t late = lanes > left ? lanes - left : 0;
+  slab_word more = slab_word::nothing();
+  bool waits = rank == lanes - 1 && late != 0;
+  if (waits && word.ticket() <= limit) {
+    more = renew_quickly(c, capacity, entry, word, late);
+    waits = false;
+  }
+  QUARRY_ROLLED
+  for (unsigned looks = 0; looks < short_wait; ++looks) {
+    if (waits) waits = !draw_again(entry, capacity, lanes, more);
+    if (!simt::any(company, waits)) break;
+    simt::spin(250);
+  }
+  simt::sync_warp(company);
+  more.value = simt::shuffle(company, more.value, simt::highest_bit(group));
+  const bool again = rank >= left;
+  const slab_word mine = again ? more : word;
+  const std::uint32_t i = mine.ticket() + rank - (again ? left : 0);
+  if (simt::all(company, !mine.is_recycled() && i < mine.size() * capacity))
+    return slot(mine.segment(), c, capacity, i);
+  return rare<&basic_slab::malloc_late>(c, capacity, entry, company, word.value, more.value);
+}
+
+/// For so many lanes whose tickets are beyond the limit: draws for them if the entry was renewed. Returns whether it is
+/// not worth while to wait any longer, since there are tickets, or maybe a verdict.
+template <slab_tuning T>
+QUARRY_DEVICE bool basic_slab<T>::draw_again(std::uint32_t entry, std::uint32_t capacity,
+                                             std::uint32_t lanes, slab_word& word) const {
+  const slab_word seen{entries_.at(entry).load(simt::by_value)};
+  if (seen.is_vacant()) return true;
+  if (seen.ticket() > seen.limit(capacity)) return false;
+  word = draw(entry, lanes);
+  return true;
+}
+
+// ---- lanes that must wait, claim or search ----------------------------------------------------------------
 
 /// A lane that is not served at once: what it, and those of its company that want the same class, did so far. It lies
 /// on the stack: every kernel that calls malloc would pay for the registers.
@@ -16,15 +63,17 @@ struct basic_slab<T>::visitor {
   static constexpr std::uint32_t a_verdict = 1u << 16;
   static constexpr std::uint32_t verdicts = 0xffu << 16;  // seen since they came, modulo 256
   static constexpr std::uint32_t drew = 1u << 24;         // in this turn
-  static constexpr std::uint32_t looked = 1u << 25;       // it is not the first turn
+  static constexpr std::uint32_t holds = 1u << 25;        // tickets that are not looked at yet
   static constexpr std::uint32_t hopeless = 1u << 26;
   static constexpr std::uint32_t done = 1u << 27;  // this lane is served or refused
   static constexpr std::uint32_t no_segment = ~std::uint32_t{0};
 
   slab_word word;  // that they drew from last
+  slab_word next;  // and already again, or nothing
   std::uint32_t notes;
   std::uint32_t entry;
   std::uint32_t c;
+  std::uint32_t capacity;  // of a segment
   simt::lane_mask company;
   std::uint32_t segment;  // where its slot is
   std::uint32_t i;
@@ -35,47 +84,60 @@ struct basic_slab<T>::visitor {
 /// After a draw of which not all tickets were good, or not slots. All lanes of the company stay until all are served
 /// or refused.
 template <slab_tuning T>
-QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, std::uint32_t entry,
-                                               simt::lane_mask company, std::uint64_t drawn) const {
-  visitor v{{drawn}, visitor::drew + 1, entry, c, company, visitor::no_segment, 0};
+QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, std::uint32_t capacity,
+                                               std::uint32_t entry, simt::lane_mask company,
+                                               std::uint64_t drawn, std::uint64_t more) const {
+  visitor v{{drawn},
+            {more},
+            visitor::drew + visitor::holds + 1,
+            entry,
+            c,
+            capacity,
+            company,
+            visitor::no_segment,
+            0};
   while (rare<&basic_slab::take_turn>(&v)) {
   }
-  return v.segment == visitor::no_segment ? nullptr : slot(v.segment, c, shape_.capacity(c), v.i);
+  return v.segment == visitor::no_segment ? nullptr : slot(v.segment, c, capacity, v.i);
 }
 
-/// Returns whether there will be another one.
+/// Returns whether there will be another one. The last lane of those that want a class acts for them.
 template <slab_tuning T>
 QUARRY_DEVICE bool basic_slab<T>::take_turn(visitor* v) const {
   const bool pending = !v->noted(visitor::done);
   const simt::lane_mask group = simt::match_any(v->company, pending ? v->c : ~v->c);
+  const std::uint32_t lanes = simt::popc(group);
   const std::uint32_t rank = simt::popc(group & simt::lanes_below());
-  if (v->noted(visitor::looked)) {  // the first tickets are there already
-    if (pending && rank == 0) rare<&basic_slab::approach>(v, simt::popc(group));
-    simt::sync_warp(v->company);
-    v->word.value = simt::shuffle(v->company, v->word.value, simt::lowest_bit(group));
-    v->notes = simt::shuffle(v->company, v->notes, simt::lowest_bit(group));
-  }
-  v->notes |= visitor::looked;
+  const bool acts = pending && rank == lanes - 1;
+  if (acts && !v->noted(visitor::holds | visitor::hopeless)) rare<&basic_slab::approach>(v, lanes);
+  simt::sync_warp(v->company);
+  v->word.value = simt::shuffle(v->company, v->word.value, simt::highest_bit(group));
+  v->notes = simt::shuffle(v->company, v->notes, simt::highest_bit(group)) & ~visitor::holds;
   const std::uint32_t beyond =
-      v->word.ticket() - v->word.limit(shape_.capacity(v->c));  // the limit, or below it
+      v->word.ticket() - v->word.limit(v->capacity);  // the limit, or below it
   const bool draws = pending && v->noted(visitor::drew);
   const bool good = draws && beyond + rank >= 1u << 31;
-  std::uint32_t refused = v->noted(visitor::hopeless) ? 1 : 0;
-  if (draws && rank == 0 && 0 - beyond < simt::popc(group))  // the limit is one of their tickets
-    refused = rare<&basic_slab::renew>(v->c, v->entry, v->word.value) ? 0 : 1;
-  refused = simt::shuffle(v->company, refused, simt::lowest_bit(group));
+  const bool claims = good && v->word.is_recycled();
   if (good) {
     v->segment = v->word.segment();
     v->i = v->word.ticket() + rank;
   }
-  if (const bool claims = good && v->word.is_recycled(); simt::any(v->company, claims))
-    rare<&basic_slab::claim>(v, claims);
-  if (good || refused != 0) v->notes |= visitor::done;
+  if (simt::any(v->company, claims)) rare<&basic_slab::claim>(v, claims);
+  if (good || v->noted(visitor::hopeless)) v->notes |= visitor::done;
+  if (draws && acts && !v->noted(visitor::done)) {
+    if (!v->next.is_nothing()) {
+      v->word = v->next;
+      v->next = slab_word::nothing();
+      v->notes |= visitor::holds;
+    } else if (0 - beyond < lanes) {  // the limit is one of their tickets
+      rare<&basic_slab::renew>(v, lanes + beyond);
+    }
+  }
   if (pending && !v->noted(visitor::drew | visitor::done)) simt::spin(500);
   return simt::any(v->company, !v->noted(visitor::done));
 }
 
-/// For the first of so many lanes that have no slot yet: looks at their entry, and draws if that makes sense.
+/// For so many lanes that have no slot yet: looks at their entry, and draws if that makes sense.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) const {
   const slab_word seen{entries_.at(v->entry).load(simt::by_value)};
@@ -86,7 +148,7 @@ QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) cons
   if ((news && (notes & visitor::verdicts) == 2 * visitor::a_verdict) ||
       (notes & visitor::draws) == patience) {
     notes |= visitor::hopeless;
-  } else if (seen.ticket() <= seen.limit(shape_.capacity(v->c)) || (news && !seen.crowded())) {
+  } else if (seen.ticket() <= seen.limit(v->capacity) || (news && !seen.crowded())) {
     // If nobody has the ticket at the limit yet, nobody renews the entry: there is nothing to wait for.
     v->word = draw(v->entry, lanes);
     notes = (notes | visitor::drew) + 1;
@@ -98,7 +160,7 @@ QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) cons
 /// begin at different places, and go on to the next word: there are at least as many bits set as rights.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
-  const std::uint32_t capacity = shape_.capacity(v->c);
+  const std::uint32_t capacity = v->capacity;
   if (mine) v->i = v->i * capacity / v->word.size();  // if free slots were spread evenly
   QUARRY_ROLLED
   do {
@@ -133,52 +195,73 @@ QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
 
 // ---- renewing an entry ----------------------------------------------------------------------------------
 
-/// For the lane that drew the ticket at the limit. Returns whether there is something to draw from now.
+/// For lanes with the ticket at the limit, so many of them late: renews the entry, and draws for them, with segments
+/// that were used before and are free again, at the place of those that the entry had last: entries that are busy at
+/// once rarely meet there. This is what happens mostly. Returns nothing() if there are none: then the entry still has
+/// to be renewed.
 template <slab_tuning T>
-QUARRY_DEVICE bool basic_slab<T>::renew(std::uint32_t c, std::uint32_t entry,
-                                        std::uint64_t last) const {
-  const slab_word old{last};
-  const std::uint32_t capacity = shape_.capacity(c);
-  const auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));  // segments
+QUARRY_DEVICE slab_word basic_slab<T>::renew_quickly(std::uint32_t c, std::uint32_t capacity,
+                                                     std::uint32_t entry, slab_word last,
+                                                     std::uint32_t lanes) const {
+  if (last.is_vacant()) return slab_word::nothing();
   const std::uint32_t waiting =
-      slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - old.limit(capacity);
-  // Twice what those who wait need; where many wait, or may soon be back, more.
-  const bool own = entry >= shape_.first_own(0);
-  std::uint32_t segments = (waiting * (own                 ? 4
-                                       : waiting < T.crowd ? 2
-                                                           : 8) +
-                            capacity - 1) /
-                           capacity;
+      slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - last.limit(capacity);
+  // An entry that a warp has for itself takes the same ones again, so that such entries do not meet.
+  std::uint32_t segments =
+      is_own(entry) && !last.is_recycled() ? last.size() : wanted(entry, capacity, waiting);
+  const std::uint32_t first = segments_.free().take_some_in(
+      last.segment() / 64, segments, least_for(entry, capacity), last.segment());
+  if (first == index_set::none) return slab_word::nothing();
+  segments_.adopt(first, segments, c, capacity);
+  const slab_word word = slab_word::fresh(first, segments);
+  supply(entry, word, lanes, capacity);
+  return word;
+}
+
+/// The same with whatever is left.
+template <slab_tuning T>
+QUARRY_DEVICE void basic_slab<T>::renew(visitor* v, std::uint32_t lanes) const {
+  const slab_word word{rare<&basic_slab::search>(v)};
+  if (word.is_vacant()) {
+    v->notes = (v->notes & ~visitor::drew) | visitor::hopeless;
+    entries_.at(v->entry).store(v->word.still_vacant().value, simt::release);
+  } else {
+    v->notes |= visitor::holds;
+    supply(v->entry, word, lanes, v->capacity);
+    v->word = word;
+  }
+}
+
+/// How many segments an entry should get: twice what those who wait need; where many wait, or may soon be back, more.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint32_t capacity,
+                                                  std::uint32_t waiting) const {
+  const std::uint32_t many = is_own(entry) ? T.own_ahead : waiting < T.crowd ? 2 : 8;
+  const std::uint32_t enough = quotient(waiting * many - 1, capacity) + 1;
   const std::uint32_t most = shape_.longest_run();
-  const std::uint32_t least = own && capacity >= 256 ? shape_.least_own_run() : 1;
-  segments = segments < least ? least : segments < most ? segments : most;
-  // Segments that were used before and are free again, anywhere: many may be looking. This is what happens mostly.
-  const std::uint32_t words = ((used < shape_.segments ? used : shape_.segments - 1) >> 6) + 1;
-  slab_word word{rare<&basic_slab::take_from>(
-      static_cast<std::uint32_t>(std::uint64_t{salt()} * words >> 32), segments, least)};
-  word = {word.is_vacant() ? rare<&basic_slab::search>(c, segments, least)
-                           : rare<&basic_slab::adopt>(c, word.value)};
-  const bool found = !word.is_vacant();
-  if (!found) word = old.still_vacant();
-  entries_.at(entry).store(word.value, simt::release);
-  if (found) supplied_.put(entry);
-  return found;
+  const std::uint32_t least = least_for(entry, capacity);
+  return enough < least ? least : enough < most ? enough : most;
 }
 
 /// Segments that were used before, then slots that were, and only then new segments.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint64_t basic_slab<T>::search(std::uint32_t c, std::uint32_t segments,
-                                                  std::uint32_t least) const {
-  slab_word word{rare<&basic_slab::find_free>(c, segments, least)};
-  if (word.is_vacant() && segments_.worthwhile(c).load(simt::relaxed) != 0)
-    word = {rare<&basic_slab::find_used>(c, true)};
-  if (word.is_vacant()) word = {rare<&basic_slab::find_new>(c, segments)};
-  if (word.is_vacant() && least > 1) word = {rare<&basic_slab::find_free>(c, segments, 1u)};
-  if (word.is_vacant()) word = {rare<&basic_slab::find_used>(c, false)};
+QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
+  const std::uint32_t waiting =
+      slab_word{entries_.at(v->entry).load(simt::relaxed)}.ticket() - v->word.limit(v->capacity);
+  const std::uint32_t segments = wanted(v->entry, v->capacity, waiting);
+  const std::uint32_t least = least_for(v->entry, v->capacity);
+  slab_word word{rare<&basic_slab::take_anywhere>(segments, least)};
+  word = {word.is_vacant() ? rare<&basic_slab::find_free>(v->c, segments, least)
+                           : rare<&basic_slab::adopt>(v->c, word.value)};
+  if (word.is_vacant() && rare<&basic_slab::has_worthwhile>(v->c))
+    word = {rare<&basic_slab::find_used>(v->c, true)};
+  if (word.is_vacant()) word = {rare<&basic_slab::find_new>(v->c, segments)};
+  if (word.is_vacant() && least > 1) word = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
+  if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
   if (word.is_vacant()) {
     rare<&basic_slab::flush>();
-    word = {rare<&basic_slab::find_free>(c, 1u, 1u)};
-    if (word.is_vacant()) word = {rare<&basic_slab::find_used>(c, false)};
+    word = {rare<&basic_slab::find_free>(v->c, 1u, 1u)};
+    if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
   }
   return word.value;
 }
@@ -222,19 +305,31 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::find_new(std::uint32_t c, std::uint32
 
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::adopt(std::uint32_t c, std::uint64_t word) const {
-  QUARRY_ROLLED
-  for (std::uint32_t i = 0; i < slab_word{word}.size(); ++i)
-    segments_.adopt(slab_word{word}.segment() + i, c, shape_.capacity(c));
+  segments_.adopt(slab_word{word}.segment(), slab_word{word}.size(), c, shape_.capacity(c));
   return word;
 }
 
-/// Up to so many segments side by side from 64 of the free ones, but not fewer than `least`.
+/// Up to so many segments side by side, but not fewer than `least`, from any 64 of the free ones: many may be looking, and
+/// hints lead them all to the same words.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::take_anywhere(std::uint32_t segments,
+                                                         std::uint32_t least) const {
+  const std::uint32_t any = salt();
+  const auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
+  const std::uint32_t words = ((used < shape_.segments ? used : shape_.segments - 1) >> 6) + 1;
+  const std::uint32_t first = segments_.free().take_some_in(
+      static_cast<std::uint32_t>(std::uint64_t{any} * words >> 32), segments, least, any);
+  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
+      .value;
+}
+/// The same from the 64 to which a hint led.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_from(std::uint32_t w, std::uint32_t segments,
                                                      std::uint32_t least) const {
   const std::uint32_t first = segments_.free().take_some_in(w, segments, least, salt());
-  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
-      .value;
+  if (first != index_set::none) return slab_word::fresh(first, segments).value;
+  segments_.free().doubt(w);
+  return slab_word::vacant(0).value;
 }
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_any() const {
@@ -280,7 +375,7 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
     simt::fence_stores();
     const slab_state was = segments_.lower(word.segment(), rights);
     if (slab_segments::is_event(was, rights, capacity))
-      rare<&basic_slab::settle>(word.segment(), c, was, rights);
+      rare<&basic_slab::settle>(word.segment(), c, was, rights, capacity);
     return;
   }
   QUARRY_ROLLED
@@ -307,8 +402,9 @@ QUARRY_DEVICE void basic_slab<T>::give_back(std::uint32_t segment, std::uint32_t
                 simt::after_fence);
   simt::fence_stores();  // the bits before the count
   const slab_state was = segments_.lower(segment, end - from);
-  if (slab_segments::is_event(was, end - from, shape_.capacity(c)))
-    rare<&basic_slab::settle>(segment, c, was, end - from);
+  const std::uint32_t capacity = shape_.capacity(c);
+  if (slab_segments::is_event(was, end - from, capacity))
+    rare<&basic_slab::settle>(segment, c, was, end - from, capacity);
 }
 
 // ---- large blocks -----------------------------------------------------------------------------------------
@@ -334,16 +430,18 @@ QUARRY_DEVICE void basic_slab<T>::open_all() const {
   do {
     if (static_cast<std::uint32_t>(seen) >= seen >> 32) return;
   } while (!frontier().compare_exchange(seen, (seen >> 32) * 0x1'0000'0001u, simt::relaxed));
-  segments_.free().put_run(
-      static_cast<std::uint32_t>(seen),
-      static_cast<std::uint32_t>(seen >> 32) - static_cast<std::uint32_t>(seen));
+  const auto first = static_cast<std::uint32_t>(seen);
+  segments_.free().put_run(first, static_cast<std::uint32_t>(seen >> 32) - first);
 }
 
 template <slab_tuning T>
 QUARRY_DEVICE void* basic_slab<T>::malloc_large(std::uint64_t n) const {
   if (n == 0 || n > std::uint64_t{shape_.segments} << shape_.segment_log2) return nullptr;
   const auto segments = static_cast<std::uint32_t>((n - 1) >> shape_.segment_log2) + 1;
-  std::uint32_t first = rare<&basic_slab::take_run>(segments);
+  const bool simple = segments <= 64 && (segments & (segments - 1)) == 0;
+  const slab_word word{simple ? rare<&basic_slab::take_anywhere>(segments, segments)
+                              : slab_word::vacant(0).value};
+  std::uint32_t first = word.is_vacant() ? rare<&basic_slab::take_run>(segments) : word.segment();
   if (first == index_set::none) first = rare<&basic_slab::take_new_run>(segments);
   if (first == index_set::none) {
     rare<&basic_slab::open_all>();
@@ -356,11 +454,13 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_large(std::uint64_t n) const {
 }
 
 template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::free_large(std::uint32_t segment) const {
-  const slab_state state = segments_.state(segment);
+QUARRY_DEVICE void basic_slab<T>::free_large(std::uint32_t segment, slab_state state) const {
   if (state.kind() != slab_state::large) return;  // freed before
   segments_.state_word(segment).store(0, simt::relaxed);
-  segments_.free().put_run(segment, state.run_length());
+  if (state.run_length() == 1)
+    segments_.free().put(segment);
+  else
+    segments_.free().put_run(segment, state.run_length());
 }
 
 }  // namespace quarry

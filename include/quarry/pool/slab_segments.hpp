@@ -6,7 +6,8 @@
 ///   state       a word per segment: class | count
 ///   bits        a bit per slot: SET means free. None is set in a free segment
 ///   loose       an index_set per class: segments with a free slot, perhaps
-///   worthwhile  a number per class: of loose segments with a quarter of their slots free, about
+///   worthwhile  numbers per class: of loose segments with a quarter of their slots free, about; each number stands for
+///               one of 16 parts of the segments, or all lanes that free would queue for one word
 ///
 /// count = slots that are taken: live blocks, what an entry (slab_entry.hpp) may still hand out, and what is being
 /// given back. A slot is given back in two steps: its bit is set, then the count is lowered. So
@@ -76,13 +77,15 @@ class slab_segments {
         free_(metadata, "free segments", segments),
         states_(metadata.take<std::uint32_t>("states", segments)),
         bits_(metadata.take<std::uint32_t>("bits", std::uint64_t{segments} * words)),
+        list_length_(static_cast<std::uint32_t>(index_set::length(segments))),
         lists_(
-            metadata.take<std::uint64_t>("loose segments", index_set::length(segments) * classes)),
-        worthwhile_(metadata.take<std::uint32_t>("worthwhile segments", classes)) {}
+            metadata.take<std::uint64_t>("loose segments", std::uint64_t{list_length_} * classes)),
+        worthwhile_(metadata.take<std::uint32_t>("worthwhile segments", classes * parts * stride)) {
+  }
 
   QUARRY_DEVICE const index_set& free() const { return free_; }
   QUARRY_DEVICE index_set loose(std::uint32_t c) const {
-    return index_set(lists_ + index_set::length(free_.size()) * c, free_.size());
+    return index_set(lists_ + std::uint64_t{list_length_} * c, free_.size());
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> state_word(std::uint32_t segment) const {
     return simt::atomic_ref<std::uint32_t>(states_[segment]);
@@ -94,13 +97,24 @@ class slab_segments {
     return simt::atomic_ref<std::uint32_t>(bits_[std::uint64_t{segment} * words_per_segment_ + w]);
   }
 
-  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> worthwhile(std::uint32_t c) const {
-    return simt::atomic_ref<std::uint32_t>(worthwhile_[c]);
+  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> worthwhile(std::uint32_t c,
+                                                           std::uint32_t segment) const {
+    return simt::atomic_ref<std::uint32_t>(worthwhile_[(c * parts + segment % parts) * stride]);
   }
 
-  /// A segment just taken out of free(): all its slots belong to the caller.
-  QUARRY_DEVICE void adopt(std::uint32_t segment, std::uint32_t c, std::uint32_t capacity) const {
-    state_word(segment).store(slab_state::of(c, capacity).word, simt::relaxed);
+  QUARRY_DEVICE bool has_worthwhile(std::uint32_t c) const {
+    std::uint32_t some = 0;
+    for (std::uint32_t part = 0; part < parts; ++part)
+      some |= worthwhile(c, part).load(simt::relaxed);
+    return some != 0;
+  }
+
+  /// Segments just taken out of free(): all their slots belong to the caller.
+  QUARRY_DEVICE void adopt(std::uint32_t first, std::uint32_t n, std::uint32_t c,
+                           std::uint32_t capacity) const {
+    QUARRY_ROLLED
+    for (std::uint32_t i = 0; i < n; ++i)
+      state_word(first + i).store(slab_state::of(c, capacity).word, simt::relaxed);
   }
   /// Undone, with no slot handed out since.
   QUARRY_DEVICE void disown(std::uint32_t segment) const {
@@ -125,12 +139,13 @@ class slab_segments {
       QUARRY_ROLLED
       for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);
       state_word(segment).store(0, simt::relaxed);
-      if (counted) worthwhile(c).sub(1, simt::relaxed);
-      if (k != capacity) loose(c).take_this(segment);
-      free_.put(segment);
+      if (counted) worthwhile(c, segment).sub(1, simt::relaxed);
+      if (k != capacity) loose(c).remove(segment);
+      free_.put_at_once(segment);
     } else {
-      if (!counted && is_worthwhile(was.count() - k, capacity)) worthwhile(c).add(1, simt::relaxed);
-      if (was.count() == capacity) loose(c).put(segment, simt::relaxed);
+      if (!counted && is_worthwhile(was.count() - k, capacity))
+        worthwhile(c, segment).add(1, simt::relaxed);
+      if (was.count() == capacity) loose(c).put_at_once(segment, simt::relaxed);
     }
   }
 
@@ -147,7 +162,7 @@ class slab_segments {
       }
     } while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word,
                                                    simt::acquire));
-    if (is_worthwhile(s.count(), capacity)) worthwhile(c).sub(1, simt::relaxed);
+    if (is_worthwhile(s.count(), capacity)) worthwhile(c, segment).sub(1, simt::relaxed);
     return capacity - s.count();
   }
 
@@ -161,10 +176,14 @@ class slab_segments {
   }
 
  private:
+  static constexpr std::uint32_t parts = 16;
+  static constexpr std::uint32_t stride = 8;  // each in a sector of its own
+
   std::uint32_t words_per_segment_;
   index_set free_;
   std::uint32_t* states_;
   std::uint32_t* bits_;
+  std::uint32_t list_length_;
   std::uint64_t* lists_;
   std::uint32_t* worthwhile_;
 };

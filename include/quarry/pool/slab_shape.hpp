@@ -20,17 +20,42 @@ struct slab_tuning {
   std::uint32_t least_segment_log2 = 8;
   std::uint32_t most_segment_log2 = 16;
   std::uint64_t segments_wanted = 256;  // smaller segments in pools that would have fewer
-  std::uint32_t entries = 64;           // of a class, that all lanes share,
-  std::uint32_t small_own_entries =
-      1024;  // and for whole warps: of classes with many slots in a segment,
-  std::uint32_t large_own_entries = 8192;  // and with few;
-  std::uint32_t segments_per_entry = 32;   // but no more than this allows
-  std::uint32_t crowd = 1024;  // where so many wait for an entry, it takes much more than they need
+  // Entries of a class, but no more than the pool has segments for: shared by all lanes, where sizes are small (up to
+  // 1 KiB; twice as many in large pools) and where they are large; and for whole warps, up to 256 B and above.
+  std::uint32_t small_shared_entries = 64;
+  std::uint32_t large_shared_entries = 1024;
+  std::uint32_t small_own_entries = 1024;
+  std::uint32_t large_own_entries = 8192;
+  std::uint32_t segments_per_entry = 32;
+  std::uint32_t own_ahead =
+      4;  // a warp's own entry takes so many times what its lanes need; a shared one twice,
+  std::uint32_t crowd = 1024;      // and where so many wait for it, much more
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
   std::uint32_t run_one_in = 256;  // but no larger share of the pool
 };
 
 using slab_sizes = size_classes<16, 32768, 4>;
+
+/// The entries of one kind: some for each class below `Border`, and another number for each of those above. Numbers are
+/// powers of two.
+template <std::uint32_t Border>
+struct slab_entry_kind {
+  std::uint32_t small_log2;
+  std::uint32_t large_log2;
+
+  QUARRY_DEVICE constexpr std::uint32_t log2_of(std::uint32_t c) const {
+    return c < Border ? small_log2 : large_log2;
+  }
+  /// The first one of a class.
+  QUARRY_DEVICE constexpr std::uint32_t first(std::uint32_t c) const {
+    const std::uint32_t small = c < Border ? c : Border;
+    return (small << small_log2) + ((c - small) << large_log2);
+  }
+  QUARRY_DEVICE constexpr std::uint32_t class_of(std::uint32_t entry) const {
+    return entry < first(Border) ? entry >> small_log2
+                                 : Border + ((entry - first(Border)) >> large_log2);
+  }
+};
 
 template <slab_tuning Tuning>
 struct slab_shape {
@@ -39,10 +64,9 @@ struct slab_shape {
 
   std::uint32_t segment_log2;
   std::uint32_t segments;
-  std::uint32_t classes;       // up to half a segment
-  std::uint32_t entries_log2;  // of a class
-  std::uint32_t small_own_log2;
-  std::uint32_t large_own_log2;
+  std::uint32_t classes;  // up to half a segment
+  slab_entry_kind<slab_sizes::class_of(1024) + 1> shared;
+  slab_entry_kind<slab_sizes::class_of(256) + 1> own;
 
   static constexpr slab_shape of(std::uint64_t pool) {
     const std::uint64_t per_segment = std::max<std::uint64_t>(pool / Tuning.segments_wanted, 1);
@@ -52,16 +76,17 @@ struct slab_shape {
         static_cast<std::uint32_t>(std::min<std::uint64_t>(pool >> segment_log2, most_segments));
     const std::uint32_t largest =
         std::min<std::uint32_t>(1u << segment_log2 >> 1, slab_sizes::largest);
-    const std::uint32_t most_entries = std::max(segments / Tuning.segments_per_entry, 1u);
-    const auto entries = [&](std::uint32_t wanted) {
-      return log2_floor(std::min(wanted, most_entries));
+    const auto entries = [&](std::uint32_t wanted, std::uint32_t segments_each) {
+      return log2_floor(std::min(wanted, std::max(segments / segments_each, 1u)));
     };
+    const std::uint32_t each = Tuning.segments_per_entry;
     return {segment_log2,
             segments,
             slab_sizes::class_of(largest) + 1,
-            entries(Tuning.entries),
-            entries(Tuning.small_own_entries),
-            entries(Tuning.large_own_entries)};
+            {std::max(entries(Tuning.small_shared_entries, each),
+                      entries(Tuning.small_shared_entries * 2, each * 64)),
+             entries(Tuning.large_shared_entries, each * 8)},
+            {entries(Tuning.small_own_entries, each), entries(Tuning.large_own_entries, each)}};
   }
 
   QUARRY_DEVICE constexpr std::uint32_t bitmap_words() const {  // of a segment
@@ -71,20 +96,10 @@ struct slab_shape {
     return slab_sizes::reciprocal_of(c).quotient(1u << segment_log2);
   }
   /// All entries: first the shared ones of class 0, of class 1, …, then the own ones of class 0, of class 1, …
-  static constexpr std::uint32_t small_classes = slab_sizes::class_of(256) + 1;
-  QUARRY_DEVICE constexpr std::uint32_t entries() const { return first_own(classes); }
-  QUARRY_DEVICE constexpr std::uint32_t own_log2(std::uint32_t c) const {
-    return c < small_classes ? small_own_log2 : large_own_log2;
-  }
-  QUARRY_DEVICE constexpr std::uint32_t first_own(std::uint32_t c) const {
-    const std::uint32_t small = c < small_classes ? c : small_classes;
-    return (classes << entries_log2) + (small << small_own_log2) + ((c - small) << large_own_log2);
-  }
+  QUARRY_DEVICE constexpr std::uint32_t first_own() const { return shared.first(classes); }
+  QUARRY_DEVICE constexpr std::uint32_t entries() const { return first_own() + own.first(classes); }
   QUARRY_DEVICE constexpr std::uint32_t class_of_entry(std::uint32_t entry) const {
-    if (entry < first_own(0)) return entry >> entries_log2;
-    return entry < first_own(small_classes)
-               ? (entry - first_own(0)) >> small_own_log2
-               : small_classes + ((entry - first_own(small_classes)) >> large_own_log2);
+    return entry < first_own() ? shared.class_of(entry) : own.class_of(entry - first_own());
   }
   /// Segments that an entry may take at once.
   QUARRY_DEVICE constexpr std::uint32_t longest_run() const {

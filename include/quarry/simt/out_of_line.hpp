@@ -10,11 +10,17 @@
 ///
 ///   return simt::out_of_line<&slab::malloc_large>(self, n);
 ///
-/// `self` must lie in memory that all lanes can read. On the CPU it is a plain call.
+/// `self` must lie in memory that all lanes can read. A small object can also be passed as it is, in registers; then
+/// nothing of it has to be loaded:
+///
+///   return simt::out_of_line<&index_set::set_hint>(set, word);
+///
+/// What many warps call at once had better get what it needs as arguments, like that: members that are loaded through
+/// `self` lie in one or two lines of memory, and the warps queue for them. On the CPU it is a plain call.
 
 #include <quarry/simt/config.hpp>
 
-#include <utility>
+#include <type_traits>
 
 namespace quarry::simt {
 
@@ -27,6 +33,9 @@ struct outlined<Member> {
   QUARRY_DEVICE QUARRY_NOINLINE static Result call(const T* object, Arguments... arguments) {
     return (object->*Member)(arguments...);
   }
+  QUARRY_DEVICE QUARRY_NOINLINE static Result call_on(T object, Arguments... arguments) {
+    return (object.*Member)(arguments...);
+  }
 };
 }  // namespace detail
 
@@ -36,6 +45,15 @@ QUARRY_DEVICE auto out_of_line(const T* object, Arguments... arguments) {
   asm volatile("" ::"l"(&detail::outlined<Member>::call));
 #endif
   return detail::outlined<Member>::call(object, arguments...);
+}
+
+template <auto Member, class T, class... Arguments>
+  requires(std::is_class_v<T> && sizeof(T) <= 16)
+QUARRY_DEVICE auto out_of_line(T object, Arguments... arguments) {
+#if QUARRY_DEVICE_CODE
+  asm volatile("" ::"l"(&detail::outlined<Member>::call_on));
+#endif
+  return detail::outlined<Member>::call_on(object, arguments...);
 }
 
 }  // namespace quarry::simt
