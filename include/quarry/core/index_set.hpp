@@ -331,7 +331,7 @@ QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t
 QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std::uint32_t& n,
                                                            std::uint32_t least,
                                                            std::uint32_t near) const {
-  std::uint64_t seen = word(w).load(simt::relaxed);
+  const std::uint64_t seen = word(w).load(simt::relaxed);
   // A power of two, at a multiple of it: what is given back fits together again.
   std::uint32_t length = 2u << log2_floor(n);
   std::uint64_t starts = 0;

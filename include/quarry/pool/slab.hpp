@@ -13,9 +13,9 @@
 /// a segment are runs of segments.
 ///
 /// An entry is renewed, by the lane whose ticket says so, with
-///   1. segments that are free again, side by side, as many as those who wait need,
+///   1. segments that are free again, side by side, as many as those who wait need, if some are soon found,
 ///   2. the free slots of a used segment of the class, where some have a quarter free,
-///   3. segments that were never used: the part of the pool that is in use grows,
+///   3. any segments that are free again, and then some that were never used: the part of the pool that is in use grows,
 ///   4. the free slots of any segment of the class,
 ///   5. any of these again, after the undrawn tickets of all entries were taken back (flush).
 /// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
@@ -254,8 +254,10 @@ class basic_slab {
   QUARRY_DEVICE std::uint64_t take_new(std::uint32_t segments) const;
   QUARRY_DEVICE std::uint32_t find_some() const { return segments_.free().find(salt(), 4096); }
   QUARRY_DEVICE bool has_worthwhile(std::uint32_t c) const { return segments_.has_worthwhile(c); }
-  QUARRY_DEVICE std::uint32_t take_loose(std::uint32_t c) const {
-    return segments_.loose(c).take(salt(), 4);
+  /// Low ones first, and further away with each attempt.
+  QUARRY_DEVICE std::uint32_t take_loose(std::uint32_t c, unsigned attempt) const {
+    return segments_.loose(c).take(simt::scramble(salt() + attempt),
+                                   attempt < 10 ? 4u << attempt : 4096u);
   }
   QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c,
                                       std::uint32_t least) const {

@@ -197,13 +197,13 @@ QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
 
 /// For lanes with the ticket at the limit, so many of them late: renews the entry, and draws for them, with segments
 /// that were used before and are free again, at the place of those that the entry had last: entries that are busy at
-/// once rarely meet there. This is what happens mostly. Returns nothing() if there are none: then the entry still has
-/// to be renewed.
+/// once rarely meet there. This is what happens mostly. Returns nothing() if there are none, or the entry had used slots
+/// last and may find more of them: then it still has to be renewed.
 template <slab_tuning T>
 QUARRY_DEVICE slab_word basic_slab<T>::renew_quickly(std::uint32_t c, std::uint32_t capacity,
                                                      std::uint32_t entry, slab_word last,
                                                      std::uint32_t lanes) const {
-  if (last.is_vacant()) return slab_word::nothing();
+  if (last.is_vacant() || last.is_recycled()) return slab_word::nothing();
   const std::uint32_t waiting =
       slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - last.limit(capacity);
   // An entry that a warp has for itself takes the same ones again, so that such entries do not meet.
@@ -243,7 +243,9 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
   return enough < least ? least : enough < most ? enough : most;
 }
 
-/// Segments that were used before, then slots that were, and only then new segments.
+/// Segments that are free again, if some are soon found; else slots that were used before, then any free segments, and only
+/// then new ones: else blocks that live long would end up one to a segment. While little of the pool is used,
+/// segments come before used slots, which take longer to claim.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
   const std::uint32_t waiting =
@@ -251,10 +253,12 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
   const std::uint32_t segments = wanted(v->entry, v->capacity, waiting);
   const std::uint32_t least = least_for(v->entry, v->capacity);
   slab_word word{rare<&basic_slab::take_anywhere>(segments, least)};
-  word = {word.is_vacant() ? rare<&basic_slab::find_free>(v->c, segments, least)
-                           : rare<&basic_slab::adopt>(v->c, word.value)};
-  if (word.is_vacant() && rare<&basic_slab::has_worthwhile>(v->c))
+  if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
+  const bool roomy =
+      static_cast<std::uint32_t>(frontier().load(simt::relaxed)) < shape_.segments / T.roomy;
+  if (!roomy && rare<&basic_slab::has_worthwhile>(v->c))
     word = {rare<&basic_slab::find_used>(v->c, true)};
+  if (word.is_vacant()) word = {rare<&basic_slab::find_free>(v->c, segments, least)};
   if (word.is_vacant()) word = {rare<&basic_slab::find_new>(v->c, segments)};
   if (word.is_vacant() && least > 1) word = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
   if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
@@ -272,7 +276,7 @@ template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::find_used(std::uint32_t c, bool worthwhile) const {
   const std::uint32_t capacity = shape_.capacity(c);
   for (unsigned attempt = 0; !worthwhile || attempt < 8; ++attempt) {
-    const std::uint32_t segment = rare<&basic_slab::take_loose>(c);
+    const std::uint32_t segment = rare<&basic_slab::take_loose>(c, attempt);
     if (segment == index_set::none) break;
     const std::uint32_t rights =
         rare<&basic_slab::recycle>(segment, c, worthwhile ? (capacity + 7) / 8 : 1);

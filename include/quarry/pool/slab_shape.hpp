@@ -31,6 +31,7 @@ struct slab_tuning {
       4;  // a warp's own entry takes so many times what its lanes need; a shared one twice,
   std::uint32_t crowd = 1024;      // and where so many wait for it, much more
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
+  std::uint32_t roomy = 64;        // a pool of which less than this part was ever used
   std::uint32_t run_one_in = 256;  // but no larger share of the pool
 };
 
