@@ -7,6 +7,7 @@
 #include <quarry/check/explore_allocator.hpp>
 #include <quarry/heap.hpp>
 #include <quarry/pool/slab.hpp>
+#include <quarry/simt/random.hpp>
 
 #include <gtest/gtest.h>
 
@@ -121,6 +122,33 @@ TEST(Slab, ServesManyLanesAtOnceOnTheExecutor) {
   launch<cpu>({32, 128}, churn{h.ref(), &failed});
   EXPECT_EQ(failed, 0u);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+/// Sizes drift, and some blocks live eight times as long as others: these must not end up one to a segment.
+TEST(Slab, StaysCompactWhenSizesDriftAndSomeBlocksLiveLong) {
+  const heap<slab, cpu> h(32_MiB);
+  struct block {
+    void* place = nullptr;
+    std::size_t size = 0;
+  };
+  std::vector<block> blocks(1 << 15);
+  std::uint64_t live = 0;
+  for (std::uint32_t round = 0; round < 60; ++round)
+    for (std::uint32_t i = 0; i < blocks.size(); ++i) {
+      const std::uint32_t random = simt::scramble(i * 64 + round);
+      if (random % 256 >= (i % 7 == 0 ? 16u : 128u)) continue;
+      h.free(blocks[i].place);
+      live -= blocks[i].size;
+      const std::uint32_t most = 16u << (round / 16 + i / 1024) % 7;
+      const std::size_t size = 16 + simt::scramble(random + 1) % most;
+      blocks[i] = {h.malloc(size), size};
+      ASSERT_NE(blocks[i].place, nullptr);
+      live += size;
+    }
+  EXPECT_LE(*h.statistics().extent_bytes, 5 * live / 2);
+  EXPECT_GE(*h.statistics().largest_free, 16_MiB);
+  for (const block& b : blocks) h.free(b.place);
   EXPECT_EQ(h.check_invariants(), "");
 }
 

@@ -12,10 +12,11 @@
 /// reaches further.
 ///
 /// Invariant: between calls a word that is not empty has its bit in `some`, and so on upwards. Whoever makes a
-/// word non-empty sets the hint. Whoever empties it without being led there leaves the hint as it is; who follows a hint
-/// to a word that is empty then clears it, then looks at the word again and sets the hint if it is not
-/// empty any more: hints are changed by read-modify-writes that acquire and release, so of a put and a clearing
-/// that meet either the put's hint comes second, or the second look sees the put.
+/// word non-empty sets the hint. Whoever empties it by taking clears the hint, then looks at the word again and sets the
+/// hint if it is not empty any more: hints are changed by read-modify-writes that acquire and release, so of a
+/// put and a clearing that meet either the put's hint comes second, or the second look sees the put. A hint to an empty word
+/// costs who follows it: a set that is nearly empty, with hints that say otherwise, is slow for everybody. (`remove`
+/// leaves the hint; it is for members that are unlikely to be looked for.)
 /// Ordering: put releases and take acquires: what was done before the put is past for the taker.
 /// Bound: a taker follows at most as many empty hints as there are words; one that lost `patience` races walks over
 /// all words once. none means that the hints led nowhere; while another lane is between clearing a hint and
@@ -165,12 +166,14 @@ class index_set {
 
   /// Takes those of the bits that are there.
   QUARRY_DEVICE std::uint64_t take_bits(std::uint32_t w, std::uint64_t bits) const {
-    return word(w).fetch_and(~bits, simt::by_value) & bits;
+    const std::uint64_t was = word(w).fetch_and(~bits, simt::by_value);
+    if ((was & bits) != 0 && (was & ~bits) == 0) rare<&index_set::clear_hint>(w);
+    return was & bits;
   }
   /// n <= 64 of word w, from `place` on, or nothing.
   QUARRY_DEVICE bool take_all_in(std::uint32_t w, unsigned place, std::uint32_t n) const {
     const std::uint64_t run = ~std::uint64_t{0} >> (64 - n) << place;
-    const std::uint64_t got = take_bits(w, run);
+    const std::uint64_t got = rare<&index_set::take_bits>(w, run);
     if (got != run) rare<&index_set::put_bits>(w, got);
     return got == run;
   }
@@ -297,9 +300,7 @@ QUARRY_DEVICE inline std::uint32_t index_set::try_in_a_word(std::uint32_t n, std
   if (starts == 0) return lost;
   const unsigned place = n == 1 ? rare<&index_set::choose>(starts, simt::scramble(salt + 1), 64u)
                                 : simt::lowest_bit(starts);
-  if (!take_all_in(w, place, n)) return lost;
-  doubt(w);
-  return w * 64 + place;
+  return take_all_in(w, place, n) ? w * 64 + place : lost;
 }
 
 QUARRY_DEVICE inline std::uint32_t index_set::take_lowest() const {
@@ -308,7 +309,7 @@ QUARRY_DEVICE inline std::uint32_t index_set::take_lowest() const {
     const std::uint64_t seen = word(w).load(simt::relaxed);
     if (seen == 0) {
       ++w;
-    } else if (take_bits(w, seen & (0 - seen)) != 0) {
+    } else if (rare<&index_set::take_bits>(w, seen & (0 - seen)) != 0) {
       return w * 64 + simt::lowest_bit(seen);
     }
   }
@@ -319,9 +320,9 @@ QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t
   QUARRY_ROLLED
   for (std::uint32_t w = first / 64; w <= (first + n - 1) / 64; ++w) {
     const std::uint64_t wanted = part_of_run(w, first, n);
-    const std::uint64_t got = take_bits(w, wanted);
+    const std::uint64_t got = rare<&index_set::take_bits>(w, wanted);
     if (got == wanted) continue;
-    put_bits(w, got);
+    rare<&index_set::put_bits>(w, got);
     if (w * 64 > first) put_run(first, w * 64 - first);
     return false;
   }
@@ -341,10 +342,13 @@ QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std:
   const std::uint64_t ahead = starts & ~std::uint64_t{0} << near % 64;
   const unsigned place = simt::lowest_bit(ahead != 0 ? ahead : starts);
   const std::uint64_t run = ~std::uint64_t{0} >> (64 - length) << place;
-  const std::uint64_t got = take_bits(w, run);
+  const std::uint64_t was = word(w).fetch_and(~run, simt::by_value);
   n = length;
-  if (got == run) return w * 64 + place;
-  if (got != 0 && word(w).fetch_or(got, simt::release) == 0) set_hint(w);
+  if ((was & run) == run) {
+    if (was == run) clear_hint(w);
+    return w * 64 + place;
+  }
+  if ((was & run) != 0 && word(w).fetch_or(was & run, simt::release) == 0) set_hint(w);
   return none;
 }
 
