@@ -66,7 +66,7 @@ function overallTable(summary) {
     String(o.best),
     o.unsound ? [String(o.unsound), "unsound"] : "0",
   ];
-  const head = ["allocator", "mean slowdown", "experiments", "best in", "not sound in"];
+  const head = ["allocator", "mean slowdown", "experiments", "best in", "lost or wrong in"];
   const folded = (text, list) =>
     list.length
       ? make("details", {}, make("summary", {}, `${text} (${list.length})`), wide(makeTable(head, list.map(row))))
@@ -100,7 +100,7 @@ function choiceSection(refilter) {
   };
   who.addEventListener("change", fill);
   every.addEventListener("change", fill);
-  const head = ["work", "machine", "measure", "best", "next", "the others", "not sound"];
+  const head = ["work", "machine", "measure", "best", "next", "the others", "lost or wrong"];
   place.append(
     make("h2", {}, "Which allocator for which work", anchorTo("choice")),
     make(

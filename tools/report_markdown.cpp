@@ -83,7 +83,7 @@ std::string choice_text(const document& d) {
       "every check;\n"
       "how far others are behind is the geometric mean over the figure of their value to the best "
       "one's.\n\n" +
-      head_text({"work", "machine", "measure", "best", "next", "last", "not sound"});
+      head_text({"work", "machine", "measure", "best", "next", "last", "lost or wrong"});
   for (const ranking& r : rankings) {
     if (!r.main) continue;
     const experiment& e = d.experiments[r.experiment];
@@ -96,7 +96,7 @@ std::string choice_text(const document& d) {
   for (const summary& s : summarise(d, rankings)) {
     out += fmt::format("\nOver all {} experiments on {}:\n\n", s.experiments,
                        d.machines[s.machine].label) +
-           head_text({"allocator", "mean slowdown", "experiments", "best in", "not sound in"});
+           head_text({"allocator", "mean slowdown", "experiments", "best in", "lost or wrong in"});
     for (const auto* list : {&s.often, &s.seldom})
       for (const overall& o : *list)
         out += row_text({o.allocator, mean_text(o), std::to_string(o.experiments),
