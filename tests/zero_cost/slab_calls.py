@@ -1,0 +1,40 @@
+#!/usr/bin/env python3
+# SPDX-License-Identifier: Apache-2.0
+"""What a kernel with one malloc and one free of the default heap calls.
+
+One lane acts for its warp there, and on an H200 lanes did not always meet again behind a call by one
+of them (docs/design/slab.md). So only what lanes call for themselves, or all of a company together, may be called.
+"""
+import argparse
+import pathlib
+import re
+import subprocess
+import sys
+import tempfile
+
+ALLOWED = ["free_large", "malloc_large", "malloc_late"]
+
+
+def main():
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--nvcc", required=True)
+    parser.add_argument("--include", required=True)
+    args = parser.parse_args()
+    source = pathlib.Path(__file__).with_name("slab_calls.cu")
+    with tempfile.TemporaryDirectory() as folder:
+        ptx = pathlib.Path(folder, "slab_calls.ptx")
+        done = subprocess.run([args.nvcc, "-std=c++20", "--extended-lambda", "-arch=sm_90", "-ptx", "-I",
+                               args.include, source, "-o", ptx], capture_output=True, text=True)
+        if done.returncode != 0:
+            sys.exit(done.stdout + done.stderr)
+        kernel = ptx.read_text().split(".visible .entry", 1)[1].split("\n}", 1)[0]
+    called = re.findall(r"call(?:\.uni)?\s[^;]*?(_Z\w+)", kernel)
+    members = [re.search(r"EEEE\d+([a-z_]+)E|\d+index_set\d+([a-z_]+)E", name) for name in called]
+    names = sorted(m.group(1) or m.group(2) if m else name for m, name in zip(members, called))
+    print(f"called: {', '.join(names)}")
+    if names != ALLOWED:
+        sys.exit(f"expected: {', '.join(ALLOWED)}")
+
+
+if __name__ == "__main__":
+    main()
