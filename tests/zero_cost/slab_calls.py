@@ -8,9 +8,10 @@ of them (docs/design/slab.md). So only what lanes call for themselves, or all of
 import argparse
 import pathlib
 import re
-import subprocess
 import sys
 import tempfile
+
+from compare import run
 
 ALLOWED = ["free_large", "malloc_large", "malloc_late"]
 
@@ -23,10 +24,8 @@ def main():
     source = pathlib.Path(__file__).with_name("slab_calls.cu")
     with tempfile.TemporaryDirectory() as folder:
         ptx = pathlib.Path(folder, "slab_calls.ptx")
-        done = subprocess.run([args.nvcc, "-std=c++20", "--extended-lambda", "-arch=sm_90", "-ptx", "-I",
-                               args.include, source, "-o", ptx], capture_output=True, text=True)
-        if done.returncode != 0:
-            sys.exit(done.stdout + done.stderr)
+        run(args.nvcc, "-std=c++20", "--extended-lambda", "-arch=sm_90", "-ptx", "-I", args.include, source,
+            "-o", ptx)
         kernel = ptx.read_text().split(".visible .entry", 1)[1].split("\n}", 1)[0]
     called = re.findall(r"call(?:\.uni)?\s[^;]*?(_Z\w+)", kernel)
     members = [re.search(r"EEEE\d+([a-z_]+)E|\d+index_set\d+([a-z_]+)E", name) for name in called]

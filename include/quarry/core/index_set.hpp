@@ -107,10 +107,6 @@ class index_set {
 
   /// Sees to it that this index is not there.
   QUARRY_DEVICE void remove(std::uint32_t i) const { word(i / 64).bit_and(~bit(i), simt::relaxed); }
-  /// Word w, to which `find` led, may be empty now.
-  QUARRY_DEVICE void doubt(std::uint32_t w) const {
-    if (word(w).load(simt::relaxed) == 0) rare<&index_set::clear_hint>(w);
-  }
 
   // Between kernels.
   bool contains(std::uint32_t i) const { return (words_[i / 64] & bit(i)) != 0; }

@@ -237,7 +237,7 @@ class basic_slab {
                                         std::uint32_t lanes) const;
   QUARRY_DEVICE void renew(visitor* v, std::uint32_t lanes) const;
   QUARRY_DEVICE std::uint32_t wanted(std::uint32_t entry, std::uint32_t capacity,
-                                     std::uint32_t waiting) const;
+                                     slab_word last) const;
   QUARRY_DEVICE std::uint32_t least_for(std::uint32_t entry, std::uint32_t capacity) const {
     return is_own(entry) && capacity >= 256 ? shape_.least_own_run() : 1;
   }

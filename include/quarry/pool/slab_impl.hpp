@@ -204,11 +204,8 @@ QUARRY_DEVICE slab_word basic_slab<T>::renew_quickly(std::uint32_t c, std::uint3
                                                      std::uint32_t entry, slab_word last,
                                                      std::uint32_t lanes) const {
   if (last.is_vacant() || last.is_recycled()) return slab_word::nothing();
-  const std::uint32_t waiting =
-      slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - last.limit(capacity);
-  // An entry that a warp has for itself takes the same ones again, so that such entries do not meet.
-  std::uint32_t segments =
-      is_own(entry) && !last.is_recycled() ? last.size() : wanted(entry, capacity, waiting);
+  // An entry that a warp has for itself takes as many again, so that such entries do not meet.
+  std::uint32_t segments = is_own(entry) ? last.size() : wanted(entry, capacity, last);
   const std::uint32_t first = segments_.free().take_some_in(
       last.segment() / 64, segments, least_for(entry, capacity), last.segment());
   if (first == index_set::none) return slab_word::nothing();
@@ -232,10 +229,13 @@ QUARRY_DEVICE void basic_slab<T>::renew(visitor* v, std::uint32_t lanes) const {
   }
 }
 
-/// How many segments an entry should get: twice what those who wait need; where many wait, or may soon be back, more.
+/// How many segments an entry should get after its last ones: twice what those who wait need; where many wait, or may soon
+/// be back, more.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint32_t capacity,
-                                                  std::uint32_t waiting) const {
+                                                  slab_word last) const {
+  const std::uint32_t waiting =
+      slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - last.limit(capacity);
   const std::uint32_t many = is_own(entry) ? T.own_ahead : waiting < T.crowd ? 2 : 8;
   const std::uint32_t enough = quotient(waiting * many - 1, capacity) + 1;
   const std::uint32_t most = shape_.longest_run();
@@ -248,9 +248,7 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
 /// segments come before used slots, which take longer to claim.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
-  const std::uint32_t waiting =
-      slab_word{entries_.at(v->entry).load(simt::relaxed)}.ticket() - v->word.limit(v->capacity);
-  const std::uint32_t segments = wanted(v->entry, v->capacity, waiting);
+  const std::uint32_t segments = wanted(v->entry, v->capacity, v->word);
   const std::uint32_t least = least_for(v->entry, v->capacity);
   slab_word word{rare<&basic_slab::take_anywhere>(segments, least)};
   if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
@@ -331,9 +329,8 @@ template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_from(std::uint32_t w, std::uint32_t segments,
                                                      std::uint32_t least) const {
   const std::uint32_t first = segments_.free().take_some_in(w, segments, least, salt());
-  if (first != index_set::none) return slab_word::fresh(first, segments).value;
-  segments_.free().doubt(w);
-  return slab_word::vacant(0).value;
+  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
+      .value;
 }
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_any() const {

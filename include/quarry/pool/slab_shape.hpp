@@ -27,12 +27,12 @@ struct slab_tuning {
   std::uint32_t small_own_entries = 1024;
   std::uint32_t large_own_entries = 8192;
   std::uint32_t segments_per_entry = 32;
-  std::uint32_t own_ahead =
-      4;  // a warp's own entry takes so many times what its lanes need; a shared one twice,
-  std::uint32_t crowd = 1024;      // and where so many wait for it, much more
+  // A warp's own entry takes so many times what its lanes need; a shared one twice, and where a crowd waits much more.
+  std::uint32_t own_ahead = 4;
+  std::uint32_t crowd = 1024;
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
-  std::uint32_t roomy = 64;        // a pool of which less than this part was ever used
   std::uint32_t run_one_in = 256;  // but no larger share of the pool
+  std::uint32_t roomy = 64;        // a pool of which less than this part was ever used
 };
 
 using slab_sizes = size_classes<16, 32768, 4>;

@@ -24,6 +24,31 @@
   } else {                                                     \
     asm volatile(begin ".acq_rel.gpu.global" end __VA_ARGS__); \
   }
+/// `v` from `word`, and the other way round.
+#define QUARRY_PTX_LOAD(order, type, kind)                  \
+  if ((order) == std::memory_order_acquire) {               \
+    asm volatile("ld.acquire.gpu.global." type " %0, [%1];" \
+                 : kind(v)                                  \
+                 : "l"(address(word))                       \
+                 : "memory");                               \
+  } else {                                                  \
+    asm volatile("ld.relaxed.gpu.global." type " %0, [%1];" \
+                 : kind(v)                                  \
+                 : "l"(address(word))                       \
+                 : "memory");                               \
+  }
+#define QUARRY_PTX_STORE(order, type, kind)                 \
+  if ((order) == std::memory_order_release) {               \
+    asm volatile("st.release.gpu.global." type " [%0], %1;" \
+                 :                                          \
+                 : "l"(address(word)), kind(v)              \
+                 : "memory");                               \
+  } else {                                                  \
+    asm volatile("st.relaxed.gpu.global." type " [%0], %1;" \
+                 :                                          \
+                 : "l"(address(word)), kind(v)              \
+                 : "memory");                               \
+  }
 /// Operation `name`, with a result: `narrow` and `wide` are its PTX for 32 and 64 bits, `intrinsic` what CUDA calls it.
 #define QUARRY_PTX_CHANGE(name, narrow, wide, bits, intrinsic)                    \
   __device__ static T name(T* word, T v, std::memory_order o) {                   \
@@ -71,53 +96,17 @@ struct ptx_atomic {
   __device__ static T load(T* word, std::memory_order o) {
     T v;
     if constexpr (sizeof(T) == 4) {
-      if (o == std::memory_order_acquire)
-        asm volatile("ld.acquire.gpu.global.u32 %0, [%1];"
-                     : "=r"(v)
-                     : "l"(address(word))
-                     : "memory");
-      else
-        asm volatile("ld.relaxed.gpu.global.u32 %0, [%1];"
-                     : "=r"(v)
-                     : "l"(address(word))
-                     : "memory");
+      QUARRY_PTX_LOAD(o, "u32", "=r")
     } else {
-      if (o == std::memory_order_acquire)
-        asm volatile("ld.acquire.gpu.global.u64 %0, [%1];"
-                     : "=l"(v)
-                     : "l"(address(word))
-                     : "memory");
-      else
-        asm volatile("ld.relaxed.gpu.global.u64 %0, [%1];"
-                     : "=l"(v)
-                     : "l"(address(word))
-                     : "memory");
+      QUARRY_PTX_LOAD(o, "u64", "=l")
     }
     return v;
   }
   __device__ static void store(T* word, T v, std::memory_order o) {
     if constexpr (sizeof(T) == 4) {
-      if (o == std::memory_order_release)
-        asm volatile("st.release.gpu.global.u32 [%0], %1;"
-                     :
-                     : "l"(address(word)), "r"(v)
-                     : "memory");
-      else
-        asm volatile("st.relaxed.gpu.global.u32 [%0], %1;"
-                     :
-                     : "l"(address(word)), "r"(v)
-                     : "memory");
+      QUARRY_PTX_STORE(o, "u32", "r")
     } else {
-      if (o == std::memory_order_release)
-        asm volatile("st.release.gpu.global.u64 [%0], %1;"
-                     :
-                     : "l"(address(word)), "l"(v)
-                     : "memory");
-      else
-        asm volatile("st.relaxed.gpu.global.u64 [%0], %1;"
-                     :
-                     : "l"(address(word)), "l"(v)
-                     : "memory");
+      QUARRY_PTX_STORE(o, "u64", "l")
     }
   }
   /// Returns what was there.
@@ -179,6 +168,8 @@ __device__ inline void ptx_fence() { asm volatile("fence.acq_rel.gpu;" : : : "me
 }  // namespace quarry::simt
 
 #undef QUARRY_PTX_ORDERED
+#undef QUARRY_PTX_LOAD
+#undef QUARRY_PTX_STORE
 #undef QUARRY_PTX_CHANGE
 #undef QUARRY_PTX_POST
 
