@@ -55,7 +55,7 @@ QUARRY_DEVICE inline void fence_loads() {
 }
 QUARRY_DEVICE inline void fence_stores() {
 #if QUARRY_DEVICE_CODE
-  ptx_fence();
+  ptx_release_fence();
 #endif
 }
 

@@ -15,6 +15,9 @@
 ///
 ///   return simt::out_of_line<&index_set::set_hint>(set, word);
 ///
+/// A function that calls nothing, and is called last, is better off without the convention, which alone costs a small
+/// kernel eight registers or more: out_of_line_leaf.
+///
 /// What many warps call at once had better get what it needs as arguments, like that: members that are loaded through
 /// `self` lie in one or two lines of memory, and the warps queue for them. On the CPU it is a plain call.
 
@@ -44,6 +47,11 @@ QUARRY_DEVICE auto out_of_line(const T* object, Arguments... arguments) {
 #if QUARRY_DEVICE_CODE
   asm volatile("" ::"l"(&detail::outlined<Member>::call));
 #endif
+  return detail::outlined<Member>::call(object, arguments...);
+}
+
+template <auto Member, class T, class... Arguments>
+QUARRY_DEVICE auto out_of_line_leaf(const T* object, Arguments... arguments) {
   return detail::outlined<Member>::call(object, arguments...);
 }
 

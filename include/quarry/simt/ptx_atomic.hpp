@@ -164,6 +164,14 @@ struct ptx_atomic {
 
 /// Orders what came before it with what comes after, for the whole device.
 __device__ inline void ptx_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
+/// The same for writes that come after it only: the multiprocessor keeps what it has in its cache.
+__device__ inline void ptx_release_fence() {
+#if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 8)
+  asm volatile("fence.release.gpu;" : : : "memory");
+#else
+  ptx_fence();
+#endif
+}
 
 }  // namespace quarry::simt
 
