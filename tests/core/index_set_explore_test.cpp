@@ -67,7 +67,7 @@ struct take_and_put {
     if (length > 64) length = 64;
     const std::uint32_t most = length;
     const std::uint32_t least = 1 + draw.below(length);
-    const std::uint32_t first = set.take_some_in(draw.below((set.size() + 63) / 64), length, least, draw.next());
+    const std::uint32_t first = set.take_some_in(draw.below((set.size() + 63) / 64), length, least, draw.next(), draw.below(4));
     if (first != index_set::none && (length > most || length < least))
       simt::fail("a run is longer or shorter than it may be");
     return first;
@@ -135,17 +135,34 @@ TEST(IndexSet, TakesRunsAtMultiplesOfTheirLength) {
   owned.refill();
   for (const std::uint32_t i : {1u, 34u}) owned.set().remove(i);
   std::uint32_t n = 16;
-  EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0), 16u);
+  EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0, 1), 16u);
   n = 16;
-  EXPECT_EQ(owned.set().take_some_in(0, n, 16, 63), 48u);
+  EXPECT_EQ(owned.set().take_some_in(0, n, 16, 63, 1), 48u);
   n = 16;
-  EXPECT_EQ(owned.set().take_some_in(0, n, 9, 0), index_set::none) << "only shorter ones are left";
+  EXPECT_EQ(owned.set().take_some_in(0, n, 9, 0, 1), index_set::none) << "only shorter ones are left";
   n = 23;
-  EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0), 8u);
+  EXPECT_EQ(owned.set().take_some_in(0, n, 1, 0, 1), 8u);
   EXPECT_EQ(n, 8u);
   n = 64;
-  EXPECT_EQ(owned.set().take_some_in(1, n, 64, 5), 64u);
+  EXPECT_EQ(owned.set().take_some_in(1, n, 64, 5, 1), 64u);
   EXPECT_EQ(n, 64u);
+  n = 4;
+  EXPECT_EQ(owned.set().take_some_in(0, n, 4, 0, 27), index_set::none) << "26 are left";
+  EXPECT_EQ(owned.set().take_some_in(0, n, 4, 36, 0), 36u) << "without a look";
+  EXPECT_EQ(owned.set().take_some_in(0, n, 4, 36, 0), index_set::none);
+}
+
+TEST(IndexSet, GivesAllToAnotherOne) {
+  owned_set from(200);
+  owned_set to(200);
+  from.refill();
+  for (const std::uint32_t i : {0u, 77u, 199u}) from.set().remove(i);
+  from.set().move_to(to.set());
+  EXPECT_EQ(from.set().count(), 0u);
+  EXPECT_EQ(to.set().count(), 197u);
+  EXPECT_FALSE(to.set().contains(77));
+  EXPECT_TRUE(from.set().hints_hold() && to.set().hints_hold());
+  EXPECT_EQ(from.set().take(1, 4096), index_set::none);
 }
 
 TEST(IndexSet, RefusesWhatItDoesNotHave) {

@@ -19,10 +19,17 @@ namespace {
 
 using several_entries = basic_slab<slab_tuning{.small_shared_entries = 2,
                                                .large_shared_entries = 2,
+                                               .segments_per_shared_entry = 4,
                                                .small_own_entries = 4,
-                                               .segments_per_entry = 4}>;
-using long_runs =
-    basic_slab<slab_tuning{.segments_per_entry = 8, .longest_run = 4, .run_one_in = 4}>;
+                                               .segments_per_own_entry = 4}>;
+using long_runs = basic_slab<slab_tuning{.segments_per_shared_entry = 8,
+                                         .segments_per_own_entry = 8,
+                                         .longest_run = 4,
+                                         .run_one_in = 4}>;
+
+/// Segments large enough for entries of whole warps: in smaller ones these take whole segments.
+using own_entries = basic_slab<slab_tuning{
+    .least_segment_log2 = 10, .segments_per_own_entry = 4, .longest_run = 2}>;
 
 /// In lockstep too: no lane may wait for one of its own warp that it does not let run.
 template <class Slab>
@@ -39,6 +46,7 @@ void explore(std::uint64_t pool) {
 TEST(ExploreSlab, AsItIs) { explore<slab>(4096); }
 TEST(ExploreSlab, WithSeveralEntries) { explore<several_entries>(6000); }
 TEST(ExploreSlab, WithRunsOfSegments) { explore<long_runs>(4096); }
+TEST(ExploreSlab, WithEntriesOfWholeWarps) { explore<own_entries>(8192); }
 
 std::vector<void*> fill(const heap<slab, cpu>& h, std::size_t size) {
   std::vector<void*> blocks;

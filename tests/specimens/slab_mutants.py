@@ -36,22 +36,24 @@ MUTANTS = {
     "renews_twice": (
         "", 2_000,
         [("slab_impl.hpp",
-          "if (waits && word.ticket() <= limit) {",
-          "if (waits && word.ticket() <= limit + 1) {")]),
+          "if (waits && word.ticket() <= word.limit(capacity)) {",
+          "if (waits && word.ticket() <= word.limit(capacity) + 1) {")]),
     # The count is lowered before the bit is set: a segment may end, and be used again, with a bit on its way.
     "counts_before_the_bit": (
         "", 20_000,
         [("slab.hpp",
-          "    const simt::lane_mask given = set_bits(company, segment, slot);\n",
-          "    const simt::lane_mask given = company;\n"),
+          "      if (!set_bit(segment, slot)) return;\n",
+          ""),
          ("slab.hpp",
-          "    const slab_state was = segments_.lower(segment, simt::popc(group));\n",
-          "    const slab_state was = segments_.lower(segment, simt::popc(group));\n"
-          "    for (simt::lane_mask left = group; left != 0; left &= left - 1)\n"
-          "      segments_.bits(segment, slot / 32).bit_or(1u << slot % 32, simt::release);\n"),
-         ("slab.hpp",
-          "const simt::lane_mask group = simt::match_any(company, segment) & given;",
-          "const simt::lane_mask group = simt::lane_mask{1} << simt::lane_id() & given;")]),
+          "    const slab_state was = segments_.lower(segment, simt::popc(given));\n",
+          "    const slab_state was = segments_.lower(segment, simt::popc(given));\n"
+          "    if (is_one(company)) (void)set_bit(segment, slot);\n")]),
+    # Segments are taken again, but the last of them still looks free: what is given back in it is lost.
+    "leaves_one_without_a_class": (
+        "", 2_000,
+        [("slab_impl.hpp",
+          "  segments_.adopt(first, segments, c, capacity);\n",
+          "  segments_.adopt(first, segments - 1, c, capacity);\n")]),
 }
 
 

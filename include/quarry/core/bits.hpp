@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Arithmetic on sizes and addresses: rounding, logarithms, sums that do not wrap, exact division
-/// by multiplication. Everything is constexpr and callable by a lane.
+/// Arithmetic on sizes and addresses: rounding, logarithms, sums that do not wrap.
+/// Everything is constexpr and callable by a lane.
 ///
 /// No size wraps. malloc(SIZE_MAX - 7) must give nullptr, yet `n + 15 & ~15` makes it 0. So a
 /// result that does not fit is the largest number of its type: too large stays too large, and fits
@@ -110,58 +110,6 @@ QUARRY_DEVICE constexpr T saturating_multiply(T a, std::type_identity_t<T> b) {
   checked_multiply(a, b, product);
   return product;
 }
-
-// ---- division by an invariant -------------------------------------------------------------------
-
-/// reciprocal: divides by a number known beforehand with one widening multiply-add and one shift.
-/// A lane has no divide instruction, a division is a subroutine; and free() divides by the slot
-/// size.
-///
-///   quotient(n) = (multiplier * n + addend) >> (W + shift)      exact for EVERY n of W bits
-///
-/// The shift is r = floor(log2 d). Let u = 2^(W+r) / d, a real number that is at most 2^W.
-///   d = 2^r      multiplier = addend = 2^W - 1: ((n + 1) * (2^W - 1)) >> W is n.
-///   rounding up  multiplier = ceil(u), addend = 0. Its error is e = ceil(u) * d - 2^(W+r); the
-///                quotient is exact while n * e < 2^(W+r), so for all n < 2^W when e <= 2^r.
-///   otherwise    rounding down, multiplier = addend = floor(u). Its error is f = d - e < 2^r, as
-///                d < 2^(r+1), and (n + 1) * f <= 2^W * f < 2^(W+r) makes it exact (Robison 2005).
-/// The multiplier has W bits in each case.
-///
-/// u is the same for d and d << k, hence their reciprocals differ by the shift alone: `scaled`.
-template <unsigned_word Number>
-struct reciprocal {
-  Number multiplier;
-  Number addend;
-  std::uint32_t shift;
-
-  /// Requires divisor != 0. Divides itself: meant for constants and for host code.
-  QUARRY_DEVICE constexpr explicit reciprocal(Number divisor) : shift(log2_floor(divisor)) {
-    using wide = detail::twice_as_wide_t<Number>;
-    if (is_power_of_two(divisor)) {
-      multiplier = addend = static_cast<Number>(~Number{0});
-      return;
-    }
-    const wide power = wide{1} << (detail::width<Number> + shift);
-    const auto down = static_cast<Number>(power / divisor);
-    const auto error = static_cast<Number>((static_cast<wide>(down) + 1) * divisor - power);
-    const bool up = error <= Number{1} << shift;
-    multiplier = up ? down + 1 : down;
-    addend = up ? 0 : down;
-  }
-
-  QUARRY_DEVICE constexpr Number quotient(Number n) const {
-    using wide = detail::twice_as_wide_t<Number>;
-    const wide product = static_cast<wide>(n) * multiplier + addend;
-    return static_cast<Number>(product >> detail::width<Number>) >> shift;
-  }
-
-  /// The reciprocal of divisor << k. Requires: that number fits.
-  QUARRY_DEVICE constexpr reciprocal scaled(unsigned k) const {
-    reciprocal r = *this;
-    r.shift += k;
-    return r;
-  }
-};
 
 /// The upper half of the product.
 QUARRY_DEVICE constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {

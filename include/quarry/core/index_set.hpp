@@ -12,11 +12,10 @@
 /// reaches further.
 ///
 /// Invariant: between calls a word that is not empty has its bit in `some`, and so on upwards. Whoever makes a
-/// word non-empty sets the hint. Whoever empties it by taking clears the hint, then looks at the word again and sets the
+/// word non-empty sets the hint. Whoever empties it clears the hint, then looks at the word again and sets the
 /// hint if it is not empty any more: hints are changed by read-modify-writes that acquire and release, so of a
 /// put and a clearing that meet either the put's hint comes second, or the second look sees the put. A hint to an empty word
-/// costs who follows it: a set that is nearly empty, with hints that say otherwise, is slow for everybody. (`remove`
-/// leaves the hint; it is for members that are unlikely to be looked for.)
+/// costs who follows it: a set that is nearly empty, with hints that say otherwise, is slow for everybody.
 /// Ordering: put releases and take acquires: what was done before the put is past for the taker.
 /// Bound: a taker follows at most as many empty hints as there are words; one that lost `patience` races walks over
 /// all words once. none means that the hints led nowhere; while another lane is between clearing a hint and
@@ -62,10 +61,6 @@ class index_set {
 
   /// `order`: relaxed for sets whose members are looked at again by who takes them.
   QUARRY_DEVICE void put(std::uint32_t i, std::memory_order order = simt::release) const {
-    if (word(i / 64).fetch_or(bit(i), order) == 0) rare<&index_set::set_hint>(i / 64);
-  }
-  /// The same without a call.
-  QUARRY_DEVICE void put_at_once(std::uint32_t i, std::memory_order order = simt::release) const {
     if (word(i / 64).fetch_or(bit(i), order) == 0) set_hint(i / 64);
   }
   /// The first n indices from `first` on.
@@ -76,12 +71,24 @@ class index_set {
     const std::uint32_t i = rare<&index_set::take_in_a_word>(1u, salt, reach);
     return i == lost ? rare<&index_set::take_lowest>() : i;
   }
+  /// n <= short_run indices side by side in one word; it gives up soon, if others are faster or there are too few.
+  QUARRY_DEVICE std::uint32_t take_soon(std::uint32_t n, std::uint32_t salt,
+                                        std::uint32_t reach) const {
+    QUARRY_ROLLED
+    for (unsigned tries = 0; tries < 4; ++tries) {
+      const std::uint32_t i = rare<&index_set::try_in_a_word>(n, salt, reach);
+      if (i != lost && i != misled) return i;
+      salt = simt::scramble(salt + 1);
+      reach *= 2;
+    }
+    return none;
+  }
   /// Takes n indices side by side and returns the first; none: there were no such.
   QUARRY_DEVICE std::uint32_t take_run(std::uint32_t n, std::uint32_t salt) const {
     if (n == 1) return take(salt, 4096);
     const std::uint32_t first =
         n <= short_run ? rare<&index_set::take_in_a_word>(n, salt, 16u) : lost;
-    if (first < lost) return first;
+    if (first != lost) return first;
     QUARRY_ROLLED
     for (std::uint32_t from = 0;; ++from) {
       from = rare<&index_set::find_run>(n, from);
@@ -101,12 +108,20 @@ class index_set {
   /// A word with something in it, one of the `reach` lowest, as far as the hints know; none: they know of none.
   QUARRY_DEVICE std::uint32_t find(std::uint32_t salt, std::uint32_t reach) const;
   /// Up to n indices side by side among the 64 of word w, but at least so many: the first of them, and in n how many;
-  /// or none, also if others were faster. It looks from place `near` on first. No calls, no loops that wait.
+  /// or none, also if others were faster, or if there are less than `plenty` in all. It looks from place `near` on first.
+  /// With plenty == 0 it does not look at all, but takes them at `near`, if they are there. No calls, no loops that wait.
   QUARRY_DEVICE std::uint32_t take_some_in(std::uint32_t w, std::uint32_t& n, std::uint32_t least,
-                                           std::uint32_t near) const;
+                                           std::uint32_t near, std::uint32_t plenty) const;
 
-  /// Sees to it that this index is not there.
-  QUARRY_DEVICE void remove(std::uint32_t i) const { word(i / 64).bit_and(~bit(i), simt::relaxed); }
+  /// All that is here goes to another set of the same size.
+  QUARRY_DEVICE void move_to(const index_set& other) const;
+
+  /// Sees to it that this index is not there. Returns whether it was the last one of its word: then the caller sees to
+  /// the hint, soon.
+  QUARRY_DEVICE bool remove(std::uint32_t i) const {
+    return word(i / 64).fetch_and(~bit(i), simt::relaxed) == bit(i);
+  }
+  QUARRY_DEVICE void see_to_hint(std::uint32_t i) const { clear_hint(i / 64); }
 
   // Between kernels.
   bool contains(std::uint32_t i) const { return (words_[i / 64] & bit(i)) != 0; }
@@ -174,7 +189,7 @@ class index_set {
     return got == run;
   }
   QUARRY_DEVICE void put_bits(std::uint32_t w, std::uint64_t bits) const {
-    if (bits != 0 && word(w).fetch_or(bits, simt::release) == 0) rare<&index_set::set_hint>(w);
+    if (bits != 0 && word(w).fetch_or(bits, simt::release) == 0) set_hint(w);
   }
 
   /// One of the `reach` lowest set bits. Requires: there is one.
@@ -238,9 +253,20 @@ QUARRY_DEVICE inline void index_set::put_run(std::uint32_t first, std::uint32_t 
   while (n != 0) {
     const std::uint32_t place = first % 64;
     const std::uint32_t here = n < 64 - place ? n : 64 - place;
-    rare<&index_set::put_bits>(first / 64, ~std::uint64_t{0} >> (64 - here) << place);
+    put_bits(first / 64, ~std::uint64_t{0} >> (64 - here) << place);
     first += here;
     n -= here;
+  }
+}
+
+QUARRY_DEVICE inline void index_set::move_to(const index_set& other) const {
+  QUARRY_ROLLED
+  for (std::uint32_t tries = 0; tries < 2 * words(); ++tries) {
+    const std::uint32_t w = find(0, 1);
+    if (w == none) return;
+    const std::uint64_t moved = word(w).exchange(0, simt::acquire);
+    rare<&index_set::clear_hint>(w);
+    simt::out_of_line<&index_set::put_bits>(other, w, moved);
   }
 }
 
@@ -326,9 +352,10 @@ QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t
 }
 
 QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std::uint32_t& n,
-                                                           std::uint32_t least,
-                                                           std::uint32_t near) const {
-  const std::uint64_t seen = word(w).load(simt::relaxed);
+                                                           std::uint32_t least, std::uint32_t near,
+                                                           std::uint32_t plenty) const {
+  const std::uint64_t seen = plenty == 0 ? ~std::uint64_t{0} : word(w).load(simt::relaxed);
+  if (simt::popc(seen) < plenty) return none;
   // A power of two, at a multiple of it: what is given back fits together again.
   std::uint32_t length = 2u << log2_floor(n);
   std::uint64_t starts = 0;

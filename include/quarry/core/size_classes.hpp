@@ -13,9 +13,10 @@
 /// adding Steps for every doubling passed gives the class. Setting bit log2(16 * Steps) of x before
 /// taking its logarithm pins e from below, and the same formula then counts steps of 16.
 ///
-/// There is no table on the device: size_of is a shift, and since the reciprocal of m << k is the
-/// reciprocal of m shifted by k (bits.hpp), Steps constants divide by every class. The host's table
-/// `sizes` exists for printing and for the checks below.
+/// There is no table in memory on the device. size_of is a shift. To divide n by m * 16 << k: n >> (4 + k), then by
+/// m <= 2 * Steps, which is a multiplication with 2^15 / m, rounded up, and a shift. With an error below 8 in that
+/// number the quotient is right as long as n <= 2^16; and 16 bits for each m fit into a few 64-bit
+/// constants. The host's table `sizes` exists for printing and for the checks below.
 ///
 /// Waste: size - n < max(16, size / (Steps + 1)), asserted for every class.
 
@@ -27,6 +28,19 @@
 #include <cstdint>
 
 namespace quarry {
+
+/// Divides offsets in a segment by a block size.
+struct size_divider {
+  static constexpr unsigned bits = 15;
+  static constexpr std::uint32_t most = 1u << 16;  // that it divides
+
+  std::uint32_t multiplier;
+  std::uint32_t shift;
+
+  QUARRY_DEVICE constexpr std::uint32_t quotient(std::uint32_t n) const {
+    return (n >> shift) * multiplier >> bits;
+  }
+};
 
 namespace detail {
 
@@ -48,23 +62,26 @@ struct size_sequence {
   }
 
   QUARRY_DEVICE static constexpr std::uint32_t size(std::uint32_t position) {
-    const std::uint32_t doublings = position < Steps ? 0 : position / Steps - 1;
-    return (position - doublings * Steps + 1) * granule << doublings;
+    return (position - doublings(position) * Steps + 1) * granule << doublings(position);
   }
 
-  /// Of a size in the sequence: (Steps + j) << shift, by selects among Steps constants.
-  QUARRY_DEVICE static constexpr reciprocal<std::uint32_t> reciprocal_of(std::uint32_t size) {
-    const unsigned shift = log2_ceil(size) - (step_bits + 1);
-    return factor_reciprocal<Steps + 1>(size >> shift).scaled(shift);
+  /// Divides by the size at this position.
+  QUARRY_DEVICE static constexpr size_divider divider(std::uint32_t position) {
+    const std::uint32_t m = position - doublings(position) * Steps;  // minus 1
+    return {static_cast<std::uint32_t>(multiplier_word(m / 4) >> m % 4 * 16) & 0xffff,
+            log2_floor(granule) + doublings(position)};
   }
 
   /// Whether a piece of the sequence is what the head of this file says.
   static constexpr bool sound(std::uint32_t first, std::uint32_t count) {
     for (std::uint32_t p = first; p < first + count; ++p) {
       const std::uint32_t here = size(p);
-      if (here % granule != 0 || position(here) != p ||
-          reciprocal_of(here).quotient(here - 1) != 0 || reciprocal_of(here).quotient(here) != 1)
-        return false;
+      if (here % granule != 0 || position(here) != p) return false;
+      const std::uint32_t last = size_divider::most / here;  // the error grows with the number
+      for (const std::uint32_t k : {1u, last})
+        if (k != 0 &&
+            (divider(p).quotient(k * here) != k || divider(p).quotient(k * here - 1) != k - 1))
+          return false;
       if (p == first) continue;
       const std::uint32_t gap = here - size(p - 1);
       if (here <= size(p - 1) || position(size(p - 1) + 1) != p) return false;
@@ -74,13 +91,22 @@ struct size_sequence {
   }
 
  private:
-  template <std::uint32_t Factor>
-  QUARRY_DEVICE static constexpr reciprocal<std::uint32_t> factor_reciprocal(std::uint32_t factor) {
-    constexpr reciprocal<std::uint32_t> candidate(Factor);
-    if constexpr (Factor == 2 * Steps)
-      return candidate;
-    else
-      return factor == Factor ? candidate : factor_reciprocal<Factor + 1>(factor);
+  /// That the step at this position has grown by.
+  QUARRY_DEVICE static constexpr std::uint32_t doublings(std::uint32_t position) {
+    return position < Steps ? 0 : position / Steps - 1;
+  }
+  /// For m = 4w + 1 … 4w + 4.
+  QUARRY_DEVICE static constexpr std::uint64_t multiplier_word(std::uint32_t w) {
+    return w == 0   ? multipliers(1)
+           : w == 1 ? multipliers(5)
+           : w == 2 ? multipliers(9)
+                    : multipliers(13);
+  }
+  QUARRY_DEVICE static constexpr std::uint64_t multipliers(std::uint32_t m) {
+    std::uint64_t all = 0;
+    for (std::uint32_t i = 0; i < 4; ++i)
+      all |= std::uint64_t{ceil_div(1u << size_divider::bits, m + i)} << i * 16;
+    return all;
   }
 };
 
@@ -116,9 +142,9 @@ class size_classes {
     return sequence::size(c + first);
   }
 
-  /// Divides any 32-bit offset by size_of(c): the number of the block that holds the offset.
-  QUARRY_DEVICE static constexpr reciprocal<std::uint32_t> reciprocal_of(std::uint32_t c) {
-    return sequence::reciprocal_of(size_of(c));
+  /// Divides an offset up to 64 KiB by size_of(c): the number of the block that holds the offset.
+  QUARRY_DEVICE static constexpr size_divider divider_of(std::uint32_t c) {
+    return sequence::divider(c + first);
   }
 
   /// All sizes, for host code.

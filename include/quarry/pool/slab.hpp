@@ -9,15 +9,17 @@
 ///             -> set the slot's bit, then lower the segment's count, once for all lanes that free in it
 ///             -> at three moments only: list the segment, or give it up for any class        (slab_segments.hpp)
 ///
-/// A class has several entries, so that no word becomes a bottleneck; a warp uses one of them. Requests above half
-/// a segment are runs of segments.
+/// A class has several entries, so that no word becomes a bottleneck; a warp uses one of them. Lanes of a warp that
+/// together fill whole segments take such, and no tickets: each warp remembers where it had some last. And lanes
+/// that give back all slots of a segment give it up at once. Requests above half a segment are runs of segments.
 ///
 /// An entry is renewed, by the lane whose ticket says so, with
-///   1. segments that are free again, side by side, as many as those who wait need, if some are soon found,
-///   2. the free slots of a used segment of the class, where some have a quarter free,
+///   1. segments that are free again, side by side, as many as those who wait need, where many are free,
+///   2. the free slots of a used segment of the class, if one with a quarter free is soon found,
 ///   3. any segments that are free again, and then some that were never used: the part of the pool that is in use grows,
-///   4. the free slots of any segment of the class,
-///   5. any of these again, after the undrawn tickets of all entries were taken back (flush).
+///   4. segments that large blocks gave back,
+///   5. the free slots of any segment of the class,
+///   6. any of these again, after the undrawn tickets of all entries were taken back (flush).
 /// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
 /// entry had its last segments: that is part of malloc itself, and so is a short wait for it (malloc_soon). All
 /// else is called.
@@ -34,8 +36,9 @@
 ///
 /// Speed: what happens often is written in malloc and free, not called. What is called loads the heap's members from
 /// memory, and thousands of warps that do so at once queue for one line; and it saves registers on stacks that
-/// together are far larger than the caches. Where one lane acts for its company there, it takes no turns and calls
-/// nothing: its mates wait to meet it, and on an H200 (CUDA 13.0) they did not always, if it did.
+/// together are far larger than the caches. Where one lane acts for its company there, it waits for nothing and calls
+/// nothing: its mates wait to meet it, and on an H200 (CUDA 13.0) they did not always, if it did. A lane that is
+/// alone skips most of what a company has to agree on.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/pool/slab_entry.hpp>
@@ -62,11 +65,12 @@ class basic_slab {
   basic_slab() = default;
   basic_slab(memory_range pool, carve& metadata)
       : pool_(pool.begin),
-        shape_(shape_type::of(pool.size)),
+        shape_(pool.size),
         self_(metadata.take<basic_slab>("slab", 1)),
         entries_(metadata, shape_.entries()),
         supplied_(metadata, "supplied entries", shape_.entries()),
         frontier_(metadata.take<std::uint64_t>("frontier", 1)),
+        places_(metadata.take<std::uint32_t>("places", shape_.places())),
         segments_(metadata, shape_.segments, shape_.classes, shape_.bitmap_words()) {}
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
@@ -79,12 +83,13 @@ class basic_slab {
     if (n - 1 >= largest_slot()) return rare<&basic_slab::malloc_large>(n);
     const std::uint32_t c = slab_sizes::class_of(n);
     const simt::lane_mask company = simt::coalesced();
-    const simt::lane_mask group = simt::match_any(company, c);
+    const simt::lane_mask group = is_one(company) ? company : simt::match_any(company, c);
     const std::uint32_t lanes = simt::popc(group);
     const std::uint32_t rank = simt::popc(group & simt::lanes_below());
     const std::uint32_t entry = entry_for(c, lanes);
     slab_word word{};
-    if (rank == lanes - 1) word = draw(entry, lanes);  // the last one, which is served last
+    if (rank == lanes - 1)  // the last one, which is served last
+      word = wants_whole(c, lanes) ? place_for(c, lanes) : draw(entry, lanes);
     simt::sync_warp(company);
     word.value = simt::shuffle(company, word.value, simt::highest_bit(group));
     const std::uint32_t capacity = shape_.capacity(c);
@@ -110,18 +115,24 @@ class basic_slab {
     const slab_state state = segments_.state(segment);
     simt::fence_stores();
     const std::uint32_t c = state.kind() - 1;
-    if (c >= shape_.classes) return rare<&basic_slab::free_large>(segment, state);
-    const auto of_size = slab_sizes::reciprocal_of(c);
+    if (c >= shape_.classes)
+      return simt::out_of_line_leaf<&basic_slab::free_large>(self_, segment, state);
+    const auto of_size = slab_sizes::divider_of(c);
     const std::uint32_t slot =
         of_size.quotient(static_cast<std::uint32_t>(offset) & (segment_bytes() - 1));
-    const simt::lane_mask company = simt::coalesced();
-    const simt::lane_mask given = set_bits(company, segment, slot);
-    const simt::lane_mask group = simt::match_any(company, segment) & given;
-    if (group == 0 || simt::lane_id() != simt::lowest_bit(group)) return;
     const std::uint32_t capacity = of_size.quotient(segment_bytes());
-    const slab_state was = segments_.lower(segment, simt::popc(group));
-    if (slab_segments::is_event(was, simt::popc(group), capacity))
-      segments_.settle(segment, c, was, simt::popc(group), capacity);
+    const simt::lane_mask company = simt::coalesced();
+    simt::lane_mask given = company;
+    if (is_one(company)) {
+      if (!set_bit(segment, slot)) return;
+    } else {
+      const simt::lane_mask group = simt::match_any(company, segment);
+      if (!set_bits(company, group, segment, slot, state, capacity, given)) return;
+    }
+    const slab_state was = segments_.lower(segment, simt::popc(given));
+    if (slab_segments::is_event(was, simt::popc(given), capacity) &&
+        segments_.settle(segment, c, was, simt::popc(given), capacity))
+      simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
   }
 
   /// How much of a block may be used: what was asked for, rounded up.
@@ -150,18 +161,33 @@ class basic_slab {
 
   QUARRY_DEVICE std::uint32_t segment_bytes() const { return 1u << shape_.segment_log2; }
   QUARRY_DEVICE std::uint64_t largest_slot() const { return segment_bytes() / 2; }
+  QUARRY_DEVICE static std::uint32_t warp() {
+    return static_cast<std::uint32_t>(simt::global_thread() / simt::warp_size);
+  }
   /// For so many lanes of a warp that want a class. Half a warp or more has an entry nearly for itself; others share one
   /// of few, for each entry keeps a part of the pool.
   QUARRY_DEVICE std::uint32_t entry_for(std::uint32_t c, std::uint32_t lanes) const {
-    const auto warp = static_cast<std::uint32_t>(simt::global_thread() / simt::warp_size);
-    return lanes >= simt::warp_size / 2
-               ? shape_.first_own() + shape_.own.first(c) + modulo_log2(warp, shape_.own.log2_of(c))
-               : shape_.shared.first(c) + modulo_log2(warp, shape_.shared.log2_of(c));
+    return lanes >= simt::warp_size / 2 && c < shape_.first_whole ? shape_.own.entry(c, warp())
+                                                                  : shape_.shared.entry(c, warp());
   }
-  QUARRY_DEVICE static std::uint32_t modulo_log2(std::uint32_t n, std::uint32_t log2) {
-    return n & ((1u << log2) - 1);
+  QUARRY_DEVICE bool wants_whole(std::uint32_t c, std::uint32_t lanes) const {
+    return c >= shape_.first_whole && lanes >= shape_.capacity(c);
   }
-  QUARRY_DEVICE bool is_own(std::uint32_t entry) const { return entry >= shape_.first_own(); }
+  /// Where so many lanes of a warp, enough to fill a segment, may find whole ones: those that this warp had last, or
+  /// one that had its number, as if they were an entry's that is used up.
+  QUARRY_DEVICE slab_word place_for(std::uint32_t c, std::uint32_t lanes) const {
+    const std::uint32_t capacity = shape_.capacity(c);
+    const std::uint32_t segments = 1u << log2_floor(quotient(lanes, capacity));
+    const std::uint32_t last = place(c).load(simt::relaxed);
+    return slab_word::used_up(last != 0 ? last - 1 : warp() * segments % shape_.segments, segments,
+                              capacity);
+  }
+  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> place(std::uint32_t c) const {
+    return simt::atomic_ref<std::uint32_t>(
+        places_[((c - shape_.first_whole) << shape_.places_log2) +
+                (warp() & ((1u << shape_.places_log2) - 1))]);
+  }
+  QUARRY_DEVICE bool is_own(std::uint32_t entry) const { return entry >= shape_.own.first; }
   QUARRY_DEVICE slab_word draw(std::uint32_t entry, std::uint32_t tickets) const {
     return {entries_.at(entry).fetch_add(tickets, simt::by_value)};
   }
@@ -169,7 +195,7 @@ class basic_slab {
   QUARRY_DEVICE void supply(std::uint32_t entry, slab_word word, std::uint32_t drawn,
                             std::uint32_t capacity) const {
     entries_.at(entry).store(word.value + drawn, simt::release);
-    if (drawn < word.limit(capacity)) supplied_.put_at_once(entry);
+    if (drawn < word.limit(capacity)) supplied_.put(entry);
   }
   QUARRY_DEVICE void* slot(std::uint32_t segment, std::uint32_t c, std::uint32_t i) const {
     return pool_ + (std::uint64_t{segment} << shape_.segment_log2) +
@@ -190,21 +216,42 @@ class basic_slab {
 #endif
   }
 
-  /// The bits of the slots that a company gives back. Returns whose were not set: a slot given back twice counts once.
-  QUARRY_DEVICE simt::lane_mask set_bits(simt::lane_mask company, std::uint32_t segment,
-                                         std::uint32_t slot) const {
+  QUARRY_DEVICE static bool is_one(simt::lane_mask lanes) { return (lanes & (lanes - 1)) == 0; }
+  /// Returns whether it was not set: a slot given back twice counts once.
+  QUARRY_DEVICE bool set_bit(std::uint32_t segment, std::uint32_t slot) const {
     const std::uint32_t bit = 1u << slot % 32;
-    const std::uint32_t word = segment * 128 + slot / 32;
-    const bool together =
-        simt::all(company, word == simt::shuffle(company, word, simt::lowest_bit(company)));
-    const std::uint32_t slots = together ? simt::reduce_or(company, bit) : bit;
-    simt::sync_warp(company);
-    std::uint32_t was = 0;
-    if (!together || (company & simt::lanes_below()) == 0)
-      was = segments_.bits(segment, slot / 32).fetch_or(slots, simt::after_fence);
-    if (together) was = simt::shuffle(company, was, simt::lowest_bit(company));
-    simt::sync_warp(company);  // one counts for others
-    return simt::ballot(company, (was & bit) == 0);
+    return (segments_.bits(segment, slot / 32).fetch_or(bit, simt::after_fence) & bit) == 0;
+  }
+  /// The bits of the slots that a company gives back: at once where the lanes of a segment (the group) have slots side by
+  /// side in one word. Where they are all there are, the segment is given up: nobody else can know of it. Else one lane of
+  /// each group has to count, for those that are `given`. Returns whether it is this one.
+  QUARRY_DEVICE bool set_bits(simt::lane_mask company, simt::lane_mask group, std::uint32_t segment,
+                              std::uint32_t slot, slab_state state, std::uint32_t capacity,
+                              simt::lane_mask& given) const {
+    const std::uint32_t lanes = simt::popc(group);
+    const std::uint32_t rank = simt::popc(group & simt::lanes_below());
+    const std::uint32_t first = simt::shuffle(company, slot, simt::lowest_bit(group));
+    const bool together = simt::all(company, slot == first + rank && first % 32 + lanes <= 32);
+    bool is_given = false;
+    simt::sync_warp(company);  // one acts for others
+    if (!together) {
+      is_given = set_bit(segment, slot);
+    } else {
+      const std::uint32_t slots = (~std::uint32_t{0} >> (32 - lanes)) << first % 32;
+      std::uint32_t was = slots;
+      if (rank == 0) {
+        const auto bits = segments_.bits(segment, slot / 32);
+        if (lanes == capacity && state.count() == capacity && bits.load(simt::relaxed) == 0)
+          segments_.give_up(segment);
+        else
+          was = bits.fetch_or(slots, simt::after_fence);
+      }
+      was = simt::shuffle(company, was, simt::lowest_bit(group));
+      is_given = (was >> slot % 32 & 1) == 0;
+    }
+    simt::sync_warp(company);  // and counts for them
+    given = simt::ballot(company, is_given) & group;
+    return given != 0 && simt::lane_id() == simt::lowest_bit(given);
   }
 
   /// Calls what is off the fast path; on *self_, so that kernels need not pass the members on.
@@ -222,7 +269,11 @@ class basic_slab {
   QUARRY_DEVICE void free_large(std::uint32_t segment, slab_state state) const;
   QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, slab_state was, std::uint32_t k,
                             std::uint32_t capacity) const {
-    segments_.settle(segment, c, was, k, capacity);
+    if (segments_.settle(segment, c, was, k, capacity))
+      simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
+  }
+  QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c) const {
+    segments_.see_to_hints(segment, c);
   }
 
   // Getting slots, in slab_impl.hpp.
@@ -232,40 +283,60 @@ class basic_slab {
   QUARRY_DEVICE void claim(visitor* v, bool mine) const;
   QUARRY_DEVICE bool draw_again(std::uint32_t entry, std::uint32_t capacity, std::uint32_t lanes,
                                 slab_word& word) const;
-  QUARRY_DEVICE slab_word renew_quickly(std::uint32_t c, std::uint32_t capacity,
-                                        std::uint32_t entry, slab_word last,
-                                        std::uint32_t lanes) const;
+  QUARRY_DEVICE slab_word take_near(std::uint32_t c, std::uint32_t capacity, std::uint32_t entry,
+                                    bool whole, std::uint32_t plenty, slab_word last) const;
+  QUARRY_DEVICE void find_whole(visitor* v, std::uint32_t lanes) const;
   QUARRY_DEVICE void renew(visitor* v, std::uint32_t lanes) const;
   QUARRY_DEVICE std::uint32_t wanted(std::uint32_t entry, std::uint32_t capacity,
                                      slab_word last) const;
+  /// Segments that it takes at least: a warp's own one of a class with small slots some, lest it be renewed all the time.
   QUARRY_DEVICE std::uint32_t least_for(std::uint32_t entry, std::uint32_t capacity) const {
-    return is_own(entry) && capacity >= 256 ? shape_.least_own_run() : 1;
+    const std::uint32_t some = quotient(shape_.least_own_slots, capacity);
+    return is_own(entry) && capacity >= 256 && some > 1 ? (some < 8 ? some : 8) : 1;
+  }
+  /// So many of 64 segments have to be free, or an entry of the class looks for used slots first. Segments with few slots
+  /// end soon, and are not kept from it by single blocks.
+  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c) const {
+    return c < shape_.first_whole ? shape_.plenty : 1;
   }
   QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
-  QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, bool worthwhile) const;
+  QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, bool soon) const;
   QUARRY_DEVICE std::uint64_t find_free(std::uint32_t c, std::uint32_t segments,
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t find_new(std::uint32_t c, std::uint32_t segments) const;
   QUARRY_DEVICE std::uint64_t adopt(std::uint32_t c, std::uint64_t word) const;
-  QUARRY_DEVICE std::uint64_t take_anywhere(std::uint32_t segments, std::uint32_t least) const;
+  QUARRY_DEVICE std::uint64_t take_anywhere(std::uint32_t segments, std::uint32_t least,
+                                            std::uint32_t plenty) const;
   QUARRY_DEVICE std::uint64_t take_from(std::uint32_t w, std::uint32_t segments,
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t take_any() const;
+  QUARRY_DEVICE std::uint64_t find_any(std::uint32_t c) const;
   QUARRY_DEVICE std::uint64_t take_new(std::uint32_t segments) const;
   QUARRY_DEVICE std::uint32_t find_some() const { return segments_.free().find(salt(), 4096); }
-  QUARRY_DEVICE bool has_worthwhile(std::uint32_t c) const { return segments_.has_worthwhile(c); }
   /// Low ones first, and further away with each attempt.
-  QUARRY_DEVICE std::uint32_t take_loose(std::uint32_t c, unsigned attempt) const {
-    return segments_.loose(c).take(simt::scramble(salt() + attempt),
-                                   attempt < 10 ? 4u << attempt : 4096u);
+  QUARRY_DEVICE std::uint32_t take_used(std::uint32_t c, unsigned attempt) const {
+    const std::uint32_t any = simt::scramble(salt() + attempt);
+    const std::uint32_t reach = attempt < 10 ? 4u << attempt : 4096u;
+    const std::uint32_t segment = segments_.sparse(c).take(any, reach);
+    return segment != index_set::none ? segment : segments_.dense(c).take(any, reach);
   }
-  QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c,
-                                      std::uint32_t least) const {
-    return segments_.recycle(segment, c, shape_.capacity(c), least);
+  QUARRY_DEVICE std::uint32_t take_sparse(std::uint32_t c) const {
+    return segments_.sparse(c).take_soon(1, salt(), 4096);
+  }
+  QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c) const {
+    return segments_.recycle(segment, c, shape_.capacity(c));
   }
   QUARRY_DEVICE std::uint32_t take_run(std::uint32_t segments) const;
+  QUARRY_DEVICE std::uint32_t take_run_soon(std::uint32_t segments) const;
+  QUARRY_DEVICE void join_runs() const { segments_.runs().move_to(segments_.free()); }
   QUARRY_DEVICE std::uint32_t take_new_run(std::uint32_t segments) const;
   QUARRY_DEVICE void open_all() const;
+  /// One that was used before.
+  QUARRY_DEVICE std::uint32_t any_segment() const {
+    const auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
+    return static_cast<std::uint32_t>(
+        std::uint64_t{salt()} * (used < shape_.segments ? used : shape_.segments) >> 32);
+  }
   QUARRY_DEVICE std::uint32_t salt() const {
     return simt::scramble(static_cast<std::uint32_t>(simt::global_thread()) * 64 + simt::clock());
   }
@@ -293,6 +364,8 @@ class basic_slab {
   slab_entries entries_;
   index_set supplied_;       // entries that may have good tickets
   std::uint64_t* frontier_;  // the first segment never used, and above bit 32 the end of the pool
+  std::uint32_t*
+      places_;  // by class and warp: one above the segment that lanes which wanted whole ones had last
   slab_segments segments_;
 };
 
@@ -302,4 +375,5 @@ using slab = basic_slab<>;
 
 #include <quarry/pool/slab_impl.hpp>     // IWYU pragma: export
 #include <quarry/pool/slab_inspect.hpp>  // IWYU pragma: export
+#include <quarry/pool/slab_large.hpp>    // IWYU pragma: export
 #include <quarry/pool/slab_resize.hpp>   // IWYU pragma: export

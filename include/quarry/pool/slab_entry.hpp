@@ -40,6 +40,11 @@ class slab_word {
   QUARRY_DEVICE static constexpr slab_word fresh(std::uint32_t first, std::uint32_t segments) {
     return {std::uint64_t{first} << segment_shift | std::uint64_t{segments} << size_shift};
   }
+  /// The same with all tickets drawn.
+  QUARRY_DEVICE static constexpr slab_word used_up(std::uint32_t first, std::uint32_t segments,
+                                                   std::uint32_t capacity) {
+    return {fresh(first, segments).value + segments * capacity};
+  }
   QUARRY_DEVICE static constexpr slab_word recycled(std::uint32_t segment, std::uint32_t rights) {
     return {std::uint64_t{segment} << segment_shift | std::uint64_t{rights} << size_shift |
             recycled_flag};
@@ -71,6 +76,10 @@ class slab_word {
   }
   QUARRY_DEVICE constexpr std::uint32_t limit(std::uint32_t capacity) const {
     return is_recycled() ? size() : size() * capacity;
+  }
+  /// Good tickets that are still to be drawn.
+  QUARRY_DEVICE constexpr std::uint32_t left(std::uint32_t capacity) const {
+    return limit(capacity) > ticket() ? limit(capacity) - ticket() : 0;
   }
   /// Drawing from it, again or for the first time, could bring something.
   QUARRY_DEVICE constexpr bool has_tickets(std::uint32_t capacity) const {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The slow paths of slab.hpp.
+/// The slow paths of slab.hpp. (Those of large blocks are in slab_large.hpp.)
 
 #include <quarry/pool/slab.hpp>
 
@@ -10,19 +10,28 @@ namespace quarry {
 
 /// After a draw of which not all tickets were good, or not slots: some are the limit, or beyond. Who has the limit renews
 /// the entry, for others wait for that; these look some times whether it is done.
+/// Lanes that want whole segments come here at once, with the place where to look for them. What is left of them draws.
 template <slab_tuning T>
 QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t capacity,
                                                std::uint32_t entry, simt::lane_mask company,
                                                simt::lane_mask group, slab_word word) const {
   const std::uint32_t lanes = simt::popc(group);
   const std::uint32_t rank = simt::popc(group & simt::lanes_below());
-  const std::uint32_t limit = word.limit(capacity);
-  const std::uint32_t left = limit > word.ticket() ? limit - word.ticket() : 0;
-  const std::uint32_t late = lanes > left ? lanes - left : 0;
+  const bool whole = wants_whole(c, lanes);
   slab_word more = slab_word::nothing();
-  bool waits = rank == lanes - 1 && late != 0;
-  if (waits && word.ticket() <= limit) {
-    more = renew_quickly(c, capacity, entry, word, late);
+  bool waits = rank == lanes - 1 && word.left(capacity) < lanes;
+  if (waits && word.ticket() <= word.limit(capacity)) {
+    // What was at a place last is probably free again: it is taken without a look.
+    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c);
+    more = take_near(c, capacity, entry, whole, plenty, word);
+    if (whole && !more.is_nothing()) {
+      place(c).store(more.segment() + 1, simt::relaxed);
+      word = more;
+      more = slab_word::nothing();
+      if (word.left(capacity) < lanes) more = draw(entry, lanes - word.left(capacity));
+    } else if (!more.is_nothing()) {
+      supply(entry, more, lanes - word.left(capacity), capacity);
+    }
     waits = false;
   }
   QUARRY_ROLLED
@@ -32,7 +41,9 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t ca
     simt::spin(250);
   }
   simt::sync_warp(company);
+  word.value = simt::shuffle(company, word.value, simt::highest_bit(group));
   more.value = simt::shuffle(company, more.value, simt::highest_bit(group));
+  const std::uint32_t left = word.left(capacity);
   const bool again = rank >= left;
   const slab_word mine = again ? more : word;
   const std::uint32_t i = mine.ticket() + rank - (again ? left : 0);
@@ -65,7 +76,8 @@ struct basic_slab<T>::visitor {
   static constexpr std::uint32_t drew = 1u << 24;         // in this turn
   static constexpr std::uint32_t holds = 1u << 25;        // tickets that are not looked at yet
   static constexpr std::uint32_t hopeless = 1u << 26;
-  static constexpr std::uint32_t done = 1u << 27;  // this lane is served or refused
+  static constexpr std::uint32_t done = 1u << 27;   // this lane is served or refused
+  static constexpr std::uint32_t apart = 1u << 28;  // the word is not the entry's
   static constexpr std::uint32_t no_segment = ~std::uint32_t{0};
 
   slab_word word;  // that they drew from last
@@ -89,7 +101,7 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_late(std::uint32_t c, std::uint32_t ca
                                                std::uint64_t drawn, std::uint64_t more) const {
   visitor v{{drawn},
             {more},
-            visitor::drew + visitor::holds + 1,
+            visitor::drew + visitor::holds + visitor::apart + 1,
             entry,
             c,
             capacity,
@@ -128,7 +140,9 @@ QUARRY_DEVICE bool basic_slab<T>::take_turn(visitor* v) const {
     if (!v->next.is_nothing()) {
       v->word = v->next;
       v->next = slab_word::nothing();
-      v->notes |= visitor::holds;
+      v->notes = (v->notes | visitor::holds) & ~visitor::apart;
+    } else if (wants_whole(v->c, lanes) && v->noted(visitor::apart)) {
+      rare<&basic_slab::find_whole>(v, lanes);
     } else if (0 - beyond < lanes) {  // the limit is one of their tickets
       rare<&basic_slab::renew>(v, lanes + beyond);
     }
@@ -195,27 +209,42 @@ QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
 
 // ---- renewing an entry ----------------------------------------------------------------------------------
 
-/// For lanes with the ticket at the limit, so many of them late: renews the entry, and draws for them, with segments
-/// that were used before and are free again, at the place of those that the entry had last: entries that are busy at
-/// once rarely meet there. This is what happens mostly. Returns nothing() if there are none, or the entry had used slots
-/// last and may find more of them: then it still has to be renewed.
+/// Segments for an entry that is used up, or for lanes that want whole ones: some that were used before and are free again,
+/// at the place of the last ones. Those that are busy at once rarely meet there. This is what happens mostly.
+/// Returns nothing() if there are none, or the entry had used slots last and may find more of them: then it still has
+/// to be renewed.
 template <slab_tuning T>
-QUARRY_DEVICE slab_word basic_slab<T>::renew_quickly(std::uint32_t c, std::uint32_t capacity,
-                                                     std::uint32_t entry, slab_word last,
-                                                     std::uint32_t lanes) const {
+QUARRY_DEVICE slab_word basic_slab<T>::take_near(std::uint32_t c, std::uint32_t capacity,
+                                                 std::uint32_t entry, bool whole,
+                                                 std::uint32_t plenty, slab_word last) const {
   if (last.is_vacant() || last.is_recycled()) return slab_word::nothing();
   // An entry that a warp has for itself takes as many again, so that such entries do not meet.
-  std::uint32_t segments = is_own(entry) ? last.size() : wanted(entry, capacity, last);
-  const std::uint32_t first = segments_.free().take_some_in(
-      last.segment() / 64, segments, least_for(entry, capacity), last.segment());
+  std::uint32_t segments = whole || is_own(entry) ? last.size() : wanted(entry, capacity, last);
+  const std::uint32_t least = whole ? segments : least_for(entry, capacity);
+  const std::uint32_t first =
+      segments_.free().take_some_in(last.segment() / 64, segments, least, last.segment(), plenty);
   if (first == index_set::none) return slab_word::nothing();
   segments_.adopt(first, segments, c, capacity);
-  const slab_word word = slab_word::fresh(first, segments);
-  supply(entry, word, lanes, capacity);
-  return word;
+  return slab_word::fresh(first, segments);
 }
 
-/// The same with whatever is left.
+/// For so many lanes that found no whole segments at their place: others, or new ones; what is still missing they draw.
+template <slab_tuning T>
+QUARRY_DEVICE void basic_slab<T>::find_whole(visitor* v, std::uint32_t lanes) const {
+  const std::uint32_t segments = v->word.size();
+  slab_word found{rare<&basic_slab::find_free>(v->c, segments, segments)};
+  if (found.is_vacant()) found = {rare<&basic_slab::find_new>(v->c, segments)};
+  if (found.is_vacant() && segments > 1) found = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
+  if (!found.is_vacant()) {
+    place(v->c).store(found.segment() + 1, simt::relaxed);
+    v->word = found;
+  }
+  const std::uint32_t left = v->word.left(v->capacity);
+  if (left < lanes) v->next = draw(v->entry, lanes - left);
+  v->notes |= visitor::holds;
+}
+
+/// Renews an entry with whatever is left.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::renew(visitor* v, std::uint32_t lanes) const {
   const slab_word word{rare<&basic_slab::search>(v)};
@@ -236,9 +265,9 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
                                                   slab_word last) const {
   const std::uint32_t waiting =
       slab_word{entries_.at(entry).load(simt::relaxed)}.ticket() - last.limit(capacity);
-  const std::uint32_t many = is_own(entry) ? T.own_ahead : waiting < T.crowd ? 2 : 8;
+  const std::uint32_t many = is_own(entry) ? T.own_ahead : waiting < T.crowd ? 2 : T.crowd_ahead;
   const std::uint32_t enough = quotient(waiting * many - 1, capacity) + 1;
-  const std::uint32_t most = shape_.longest_run();
+  const std::uint32_t most = shape_.longest_run;
   const std::uint32_t least = least_for(entry, capacity);
   return enough < least ? least : enough < most ? enough : most;
 }
@@ -249,54 +278,61 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
   const std::uint32_t segments = wanted(v->entry, v->capacity, v->word);
-  const std::uint32_t least = least_for(v->entry, v->capacity);
-  slab_word word{rare<&basic_slab::take_anywhere>(segments, least)};
+  const std::uint64_t edge = frontier().load(simt::relaxed);
+  const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
+  const std::uint32_t least = any_new ? least_for(v->entry, v->capacity) : 1;
+  slab_word word = slab_word::vacant(0);
+  for (unsigned looks = 0; word.is_vacant() && looks < T.looks_for_free; ++looks)
+    word = {rare<&basic_slab::take_anywhere>(segments, least, plenty_for(v->c))};
   if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
-  const bool roomy =
-      static_cast<std::uint32_t>(frontier().load(simt::relaxed)) < shape_.segments / T.roomy;
-  if (!roomy && rare<&basic_slab::has_worthwhile>(v->c))
-    word = {rare<&basic_slab::find_used>(v->c, true)};
+  const bool roomy = static_cast<std::uint32_t>(edge) < shape_.segments / T.roomy;
+  if (!roomy) word = {rare<&basic_slab::find_used>(v->c, true)};
   if (word.is_vacant()) word = {rare<&basic_slab::find_free>(v->c, segments, least)};
   if (word.is_vacant()) word = {rare<&basic_slab::find_new>(v->c, segments)};
-  if (word.is_vacant() && least > 1) word = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
+  if (word.is_vacant()) {
+    rare<&basic_slab::join_runs>();
+    word = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
+    if (word.is_vacant()) word = {rare<&basic_slab::find_any>(v->c)};
+  }
   if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
   if (word.is_vacant()) {
     rare<&basic_slab::flush>();
-    word = {rare<&basic_slab::find_free>(v->c, 1u, 1u)};
+    word = {rare<&basic_slab::find_any>(v->c)};
     if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
   }
   return word.value;
 }
 
-/// Rights to the free slots of a used segment, as a word; vacant: there is none, or none with an eighth free was found
-/// soon.
+/// Rights to the free slots of a used segment, as a word; vacant: there is none. `soon`: of one with a quarter free, if it is
+/// soon found.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint64_t basic_slab<T>::find_used(std::uint32_t c, bool worthwhile) const {
-  const std::uint32_t capacity = shape_.capacity(c);
-  for (unsigned attempt = 0; !worthwhile || attempt < 8; ++attempt) {
-    const std::uint32_t segment = rare<&basic_slab::take_loose>(c, attempt);
+QUARRY_DEVICE std::uint64_t basic_slab<T>::find_used(std::uint32_t c, bool soon) const {
+  for (unsigned attempt = 0; !soon || attempt < 4; ++attempt) {
+    const std::uint32_t segment =
+        soon ? rare<&basic_slab::take_sparse>(c) : rare<&basic_slab::take_used>(c, attempt);
     if (segment == index_set::none) break;
-    const std::uint32_t rights =
-        rare<&basic_slab::recycle>(segment, c, worthwhile ? (capacity + 7) / 8 : 1);
+    const std::uint32_t rights = rare<&basic_slab::recycle>(segment, c);
     if (rights != 0) return slab_word::recycled(segment, rights).value;
   }
   return slab_word::vacant(0).value;
 }
 
-/// Segments that are free again, as a word; vacant: there are none.
+/// Segments that are free again, as a word; vacant: none were soon found.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::find_free(std::uint32_t c, std::uint32_t segments,
                                                      std::uint32_t least) const {
   slab_word word = slab_word::vacant(0);
-  std::uint32_t some = 0;
-  for (unsigned attempt = 0; word.is_vacant() && attempt < (least > 1 ? 3 : 8); ++attempt) {
-    some = rare<&basic_slab::find_some>();
+  for (unsigned attempt = 0; word.is_vacant() && attempt < 4; ++attempt) {
+    const std::uint32_t some = rare<&basic_slab::find_some>();
     if (some == index_set::none) break;
     word = {rare<&basic_slab::take_from>(some, segments, least)};
   }
-  if (word.is_vacant() && some != index_set::none && least == 1)
-    word = {rare<&basic_slab::take_any>()};
   return rare<&basic_slab::adopt>(c, word.value);
+}
+/// One, however long it takes: for when there are no new ones.
+template <slab_tuning T>
+QUARRY_DEVICE std::uint64_t basic_slab<T>::find_any(std::uint32_t c) const {
+  return rare<&basic_slab::adopt>(c, rare<&basic_slab::take_any>());
 }
 
 /// Segments that nobody used before.
@@ -315,12 +351,10 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::adopt(std::uint32_t c, std::uint64_t 
 /// hints lead them all to the same words.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_anywhere(std::uint32_t segments,
-                                                         std::uint32_t least) const {
-  const std::uint32_t any = salt();
-  const auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
-  const std::uint32_t words = ((used < shape_.segments ? used : shape_.segments - 1) >> 6) + 1;
-  const std::uint32_t first = segments_.free().take_some_in(
-      static_cast<std::uint32_t>(std::uint64_t{any} * words >> 32), segments, least, any);
+                                                         std::uint32_t least,
+                                                         std::uint32_t plenty) const {
+  const std::uint32_t any = any_segment();
+  const std::uint32_t first = segments_.free().take_some_in(any / 64, segments, least, any, plenty);
   return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
       .value;
 }
@@ -328,7 +362,7 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::take_anywhere(std::uint32_t segments,
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_from(std::uint32_t w, std::uint32_t segments,
                                                      std::uint32_t least) const {
-  const std::uint32_t first = segments_.free().take_some_in(w, segments, least, salt());
+  const std::uint32_t first = segments_.free().take_some_in(w, segments, least, salt(), 1);
   return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
       .value;
 }
@@ -384,7 +418,7 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
     const std::uint32_t number = quotient(i, capacity);
     const std::uint32_t begin = i - number * capacity;
     if (begin == 0) {
-      segments_.disown(word.segment() + number);
+      segments_.give_up(word.segment() + number);
     } else {
       rare<&basic_slab::give_back>(word.segment() + number, c, begin, capacity);
     }
@@ -406,62 +440,6 @@ QUARRY_DEVICE void basic_slab<T>::give_back(std::uint32_t segment, std::uint32_t
   const std::uint32_t capacity = shape_.capacity(c);
   if (slab_segments::is_event(was, end - from, capacity))
     rare<&basic_slab::settle>(segment, c, was, end - from, capacity);
-}
-
-// ---- large blocks -----------------------------------------------------------------------------------------
-
-template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::take_run(std::uint32_t segments) const {
-  return segments_.free().take_run(segments, salt());
-}
-/// Segments that nobody used before, all of them or none.
-template <slab_tuning T>
-QUARRY_DEVICE std::uint32_t basic_slab<T>::take_new_run(std::uint32_t segments) const {
-  std::uint64_t seen = frontier().load(simt::relaxed);
-  do {
-    if (static_cast<std::uint32_t>(seen) + std::uint64_t{segments} > seen >> 32)
-      return index_set::none;
-  } while (!frontier().compare_exchange(seen, seen + segments, simt::relaxed));
-  return static_cast<std::uint32_t>(seen);
-}
-/// Those that are left, of which there are too few for a run: into the set, where they may join others.
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::open_all() const {
-  std::uint64_t seen = frontier().load(simt::relaxed);
-  do {
-    if (static_cast<std::uint32_t>(seen) >= seen >> 32) return;
-  } while (!frontier().compare_exchange(seen, (seen >> 32) * 0x1'0000'0001u, simt::relaxed));
-  const auto first = static_cast<std::uint32_t>(seen);
-  segments_.free().put_run(first, static_cast<std::uint32_t>(seen >> 32) - first);
-}
-
-template <slab_tuning T>
-QUARRY_DEVICE void* basic_slab<T>::malloc_large(std::uint64_t n) const {
-  if (n == 0 || n > std::uint64_t{shape_.segments} << shape_.segment_log2) return nullptr;
-  const auto segments = static_cast<std::uint32_t>((n - 1) >> shape_.segment_log2) + 1;
-  const bool simple = segments <= 64 && (segments & (segments - 1)) == 0;
-  const slab_word word{simple ? rare<&basic_slab::take_anywhere>(segments, segments)
-                              : slab_word::vacant(0).value};
-  std::uint32_t first = word.is_vacant() ? rare<&basic_slab::take_run>(segments) : word.segment();
-  if (first == index_set::none) first = rare<&basic_slab::take_new_run>(segments);
-  if (first == index_set::none) {
-    rare<&basic_slab::open_all>();
-    rare<&basic_slab::flush>();
-    first = rare<&basic_slab::take_run>(segments);
-  }
-  if (first == index_set::none) return nullptr;
-  segments_.state_word(first).store(slab_state::run(segments).word, simt::relaxed);
-  return pool_ + (std::uint64_t{first} << shape_.segment_log2);
-}
-
-template <slab_tuning T>
-QUARRY_DEVICE void basic_slab<T>::free_large(std::uint32_t segment, slab_state state) const {
-  if (state.kind() != slab_state::large) return;  // freed before
-  segments_.state_word(segment).store(0, simt::relaxed);
-  if (state.run_length() == 1)
-    segments_.free().put(segment);
-  else
-    segments_.free().put_run(segment, state.run_length());
 }
 
 }  // namespace quarry

@@ -111,10 +111,11 @@ heap_statistics basic_slab<T>::statistics() const {
 
 template <slab_tuning T>
 std::string basic_slab<T>::check_invariants() const {
-  if (!segments_.free().hints_hold() || !supplied_.hints_hold())
+  if (!segments_.free().hints_hold() || !segments_.runs().hints_hold() || !supplied_.hints_hold())
     return "a hint to free segments or entries is missing";
   for (std::uint32_t c = 0; c < shape_.classes; ++c)
-    if (!segments_.loose(c).hints_hold()) return "a hint to used segments is missing";
+    if (!segments_.dense(c).hints_hold() || !segments_.sparse(c).hints_hold())
+      return "a hint to used segments is missing";
   std::string wrong;
   visit_entries([&](std::uint32_t, std::uint32_t e, slab_word) {
     if (!supplied_.contains(e))
@@ -128,7 +129,7 @@ std::string basic_slab<T>::check_invariants() const {
       if (n == 0 || n > shape_.segments - i)
         return "segment " + std::to_string(i) + " starts a run that leaves the pool";
       for (std::uint32_t j = i; j < i + n; ++j)
-        if (segments_.free().contains(j))
+        if (segments_.is_free(j))
           return "segment " + std::to_string(j) + " is part of a run, and free";
       i += n - 1;
     } else if (const char* const what = check_segment(i, s, held); *what != '\0') {
@@ -143,7 +144,8 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
                                          const holdings& held) const {
   if (s.kind() > shape_.classes) return " has no such class";
   const bool unused = i >= static_cast<std::uint32_t>(frontier().load(simt::relaxed));
-  if ((unused || segments_.free().contains(i)) != (s.kind() == 0))
+  if (segments_.free().contains(i) && segments_.runs().contains(i)) return " is free twice";
+  if ((unused || segments_.is_free(i)) != (s.kind() == 0))
     return s.kind() == 0 ? " is lost: no class has it, and it is not free" : " is free and in use";
   const std::uint32_t capacity = s.kind() == 0 ? 0 : shape_.capacity(s.kind() - 1);
   if (s.kind() != 0 && (s.count() == 0 || s.count() > capacity)) return " counts its slots wrongly";
@@ -159,7 +161,7 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
     return " does not count the bits that are set";
   if (held.of(i) > s.count()) return " has entries with more slots than are taken";
   const std::uint32_t c = s.kind() - 1;
-  if (s.count() < capacity && !segments_.loose(c).contains(i))
+  if (s.count() < capacity && !segments_.dense(c).contains(i) && !segments_.sparse(c).contains(i))
     return " has free slots, but is not listed";
   return "";
 }

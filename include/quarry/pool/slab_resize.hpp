@@ -34,6 +34,7 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::resize(std::uint64_t from, std::uint6
     end = wanted;
   } else if (wanted < end) {
     flush();
+    join_runs();
     end = used;
     for (std::uint32_t step = end - wanted; step != 0;) {
       if (segments_.free().take_all(end - step, step)) {

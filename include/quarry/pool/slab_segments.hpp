@@ -3,11 +3,14 @@
 /// The segments of a slab heap: which are free, and which slots of the others are.
 ///
 ///   free        an index_set: segments that no class has any more
-///   state       a word per segment: class | count
+///   runs        the same, of those that large blocks gave back: large blocks look here first, and others last, or the
+///               long runs would soon be in pieces
+///   state       a word per segment: class | count. Four neighbours lie side by side, since a warp often has them at once;
+///               the next four lie elsewhere: in a new heap those that are busy are neighbours, and would share few lines
 ///   bits        a bit per slot: SET means free. None is set in a free segment
-///   loose       an index_set per class: segments with a free slot, perhaps
-///   worthwhile  numbers per class: of loose segments with a quarter of their slots free, about; each number stands for
-///               one of 16 parts of the segments, or all lanes that free would queue for one word
+///   dense       an index_set per class: segments with a free slot, perhaps
+///   sparse      the same, with a quarter of their slots free, perhaps: these are worth being recycled. Of a class with 32
+///               slots or fewer in a segment all are there
 ///
 /// count = slots that are taken: live blocks, what an entry (slab_entry.hpp) may still hand out, and what is being
 /// given back. A slot is given back in two steps: its bit is set, then the count is lowered. So
@@ -22,8 +25,12 @@
 ///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and no bit
 ///                         is on its way, since bits come before counts: so one word decides. It clears the bits
 ///
-/// Lists. Who makes the first slot free lists a segment as loose, and who ends it takes it out; one that is listed in
-/// error is found out by its state. At rest none is missing.
+/// Lists. Who makes the first slot free lists a segment as dense, who makes a quarter free as sparse, and who ends it
+/// takes it out of both. Who looks for free slots takes it out of one: so it may be in a list in error, which its
+/// state tells. It is never missing at rest: a lane lists it after it lowered the count, so of a lane that found too
+/// little in a state and dropped the segment, and one that frees a slot, the second lists it later. (For the same
+/// reason nobody but who ends it may take it out of the dense ones when it becomes sparse: others might have listed
+/// it there again.)
 /// Large blocks are runs of segments; the first one's state says how many.
 ///
 /// Ordering: what an owner did is before the bit (a fence), and the bit before the count: who lowers it has seen the bit. Who takes a bit
@@ -75,38 +82,31 @@ class slab_segments {
   slab_segments(carve& metadata, std::uint32_t segments, std::uint32_t classes, std::uint32_t words)
       : words_per_segment_(words),
         free_(metadata, "free segments", segments),
-        states_(metadata.take<std::uint32_t>("states", segments)),
+        runs_(metadata, "free runs", segments),
+        state_mask_((1u << log2_ceil(ceil_div(segments, 4u))) - 1),
+        states_(metadata.take<std::uint32_t>("states", (std::uint64_t{state_mask_} + 1) * 4)),
         bits_(metadata.take<std::uint32_t>("bits", std::uint64_t{segments} * words)),
         list_length_(static_cast<std::uint32_t>(index_set::length(segments))),
-        lists_(
-            metadata.take<std::uint64_t>("loose segments", std::uint64_t{list_length_} * classes)),
-        worthwhile_(metadata.take<std::uint32_t>("worthwhile segments", classes * parts * stride)) {
-  }
+        lists_(metadata.take<std::uint64_t>("used segments",
+                                            std::uint64_t{list_length_} * classes * 2)) {}
 
   QUARRY_DEVICE const index_set& free() const { return free_; }
-  QUARRY_DEVICE index_set loose(std::uint32_t c) const {
-    return index_set(lists_ + std::uint64_t{list_length_} * c, free_.size());
+  QUARRY_DEVICE const index_set& runs() const { return runs_; }
+  bool is_free(std::uint32_t segment) const {
+    return free_.contains(segment) || runs_.contains(segment);
   }
+  QUARRY_DEVICE index_set dense(std::uint32_t c) const { return list(c * 2); }
+  QUARRY_DEVICE index_set sparse(std::uint32_t c) const { return list(c * 2 + 1); }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> state_word(std::uint32_t segment) const {
-    return simt::atomic_ref<std::uint32_t>(states_[segment]);
+    // An odd factor: each place is taken once.
+    return simt::atomic_ref<std::uint32_t>(
+        states_[(segment / 4 * 0x9e3779b1u & state_mask_) * 4 + segment % 4]);
   }
   QUARRY_DEVICE slab_state state(std::uint32_t segment) const {
     return {state_word(segment).load(simt::relaxed)};
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> bits(std::uint32_t segment, std::uint32_t w) const {
     return simt::atomic_ref<std::uint32_t>(bits_[std::uint64_t{segment} * words_per_segment_ + w]);
-  }
-
-  QUARRY_DEVICE simt::atomic_ref<std::uint32_t> worthwhile(std::uint32_t c,
-                                                           std::uint32_t segment) const {
-    return simt::atomic_ref<std::uint32_t>(worthwhile_[(c * parts + segment % parts) * stride]);
-  }
-
-  QUARRY_DEVICE bool has_worthwhile(std::uint32_t c) const {
-    std::uint32_t some = 0;
-    for (std::uint32_t part = 0; part < parts; ++part)
-      some |= worthwhile(c, part).load(simt::relaxed);
-    return some != 0;
   }
 
   /// Segments just taken out of free(): all their slots belong to the caller.
@@ -116,12 +116,11 @@ class slab_segments {
     for (std::uint32_t i = 0; i < n; ++i)
       state_word(first + i).store(slab_state::of(c, capacity).word, simt::relaxed);
   }
-  /// Undone, with no slot handed out since.
-  QUARRY_DEVICE void disown(std::uint32_t segment) const {
+  /// The other way round: a segment all of whose slots the caller owns, none of them free.
+  QUARRY_DEVICE void give_up(std::uint32_t segment) const {
     state_word(segment).store(0, simt::relaxed);
     free_.put(segment);
   }
-
   /// Lowers the count of a segment by k slots whose bits are known to be set. Returns the state before.
   QUARRY_DEVICE slab_state lower(std::uint32_t segment, std::uint32_t k) const {
     return {state_word(segment).fetch_sub(k, simt::between_fences)};
@@ -129,40 +128,39 @@ class slab_segments {
   /// Whether that was a moment when the segment is to be listed or given up.
   QUARRY_DEVICE static bool is_event(slab_state was, std::uint32_t k, std::uint32_t capacity) {
     return was.count() == capacity || was.count() == k ||
-           is_worthwhile(was.count(), capacity) != is_worthwhile(was.count() - k, capacity);
+           is_sparse(was.count(), capacity) != is_sparse(was.count() - k, capacity);
   }
-  /// Does so.
-  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, slab_state was, std::uint32_t k,
+  /// Does so. Returns whether the hints of its lists have to be looked at now.
+  QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, slab_state was, std::uint32_t k,
                             std::uint32_t capacity) const {
-    const bool counted = is_worthwhile(was.count(), capacity);
-    if (was.count() == k) {
-      QUARRY_ROLLED
-      for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);
-      state_word(segment).store(0, simt::relaxed);
-      if (counted) worthwhile(c, segment).sub(1, simt::relaxed);
-      if (k != capacity) loose(c).remove(segment);
-      free_.put_at_once(segment);
-    } else {
-      if (!counted && is_worthwhile(was.count() - k, capacity))
-        worthwhile(c, segment).add(1, simt::relaxed);
-      if (was.count() == capacity) loose(c).put_at_once(segment, simt::relaxed);
+    if (was.count() != k) {
+      list(c * 2 + (is_sparse(was.count() - k, capacity) ? 1 : 0)).put(segment, simt::relaxed);
+      return false;
     }
+    QUARRY_ROLLED
+    for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);
+    state_word(segment).store(0, simt::relaxed);
+    bool last = false;
+    if (k != capacity) {
+      last = sparse(c).remove(segment);
+      if (capacity > 32) last |= dense(c).remove(segment);
+    }
+    free_.put(segment);
+    return last;
+  }
+  QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c) const {
+    dense(c).see_to_hint(segment);
+    sparse(c).see_to_hint(segment);
   }
 
-  /// Takes all free slots of a used segment of class c, just taken out of loose(c), if there are `least`; returns how
-  /// many, or 0. One with fewer is listed again.
+  /// Takes all free slots of a used segment of class c, just taken out of a list; returns how many.
   QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c,
-                                      std::uint32_t capacity, std::uint32_t least) const {
+                                      std::uint32_t capacity) const {
     slab_state s = state(segment);
     do {
       if (!s.is(c) || s.count() == 0 || s.count() == capacity) return 0;
-      if (s.count() + least > capacity) {
-        loose(c).put(segment, simt::relaxed);
-        return 0;
-      }
     } while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word,
                                                    simt::acquire));
-    if (is_worthwhile(s.count(), capacity)) worthwhile(c, segment).sub(1, simt::relaxed);
     return capacity - s.count();
   }
 
@@ -171,21 +169,24 @@ class slab_segments {
     const std::uint32_t left = capacity - w * 32;
     return left >= 32 ? ~std::uint32_t{0} : (1u << left) - 1;
   }
-  QUARRY_DEVICE static bool is_worthwhile(std::uint32_t count, std::uint32_t capacity) {
-    return count * 4 <= capacity * 3;
+  /// Large slots are worth it one by one.
+  QUARRY_DEVICE static bool is_sparse(std::uint32_t count, std::uint32_t capacity) {
+    return capacity > 32 ? count * 4 <= capacity * 3 : count < capacity;
   }
 
  private:
-  static constexpr std::uint32_t parts = 16;
-  static constexpr std::uint32_t stride = 8;  // each in a sector of its own
+  QUARRY_DEVICE index_set list(std::uint32_t n) const {
+    return index_set(lists_ + std::uint64_t{list_length_} * n, free_.size());
+  }
 
   std::uint32_t words_per_segment_;
   index_set free_;
+  index_set runs_;
+  std::uint32_t state_mask_;
   std::uint32_t* states_;
   std::uint32_t* bits_;
   std::uint32_t list_length_;
   std::uint64_t* lists_;
-  std::uint32_t* worthwhile_;
 };
 
 }  // namespace quarry
