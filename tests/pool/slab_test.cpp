@@ -27,6 +27,10 @@ using long_runs = basic_slab<slab_tuning{.segments_per_shared_entry = 8,
                                          .longest_run = 4,
                                          .run_one_in = 4}>;
 
+/// No segment has its bits in its state. In pools so small most have.
+using counted_segments = basic_slab<slab_tuning{
+    .segments_per_shared_entry = 4, .segments_per_own_entry = 4, .few_slots = 0}>;
+
 /// Segments large enough for entries of whole warps: in smaller ones these take whole segments.
 using own_entries = basic_slab<slab_tuning{
     .least_segment_log2 = 10, .segments_per_own_entry = 4, .longest_run = 2}>;
@@ -46,6 +50,7 @@ void explore(std::uint64_t pool) {
 TEST(ExploreSlab, AsItIs) { explore<slab>(4096); }
 TEST(ExploreSlab, WithSeveralEntries) { explore<several_entries>(6000); }
 TEST(ExploreSlab, WithRunsOfSegments) { explore<long_runs>(4096); }
+TEST(ExploreSlab, WithCountedSegments) { explore<counted_segments>(4096); }
 TEST(ExploreSlab, WithEntriesOfWholeWarps) { explore<own_entries>(8192); }
 
 std::vector<void*> fill(const heap<slab, cpu>& h, std::size_t size) {

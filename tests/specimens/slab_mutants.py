@@ -12,45 +12,60 @@ fails: then somebody has to think what the defect would look like now.
 import pathlib
 import sys
 
-# name: (what the explorer says, schedules it may take, [(header, words, other words)])
+COUNTED = 0  # no segment has its bits in its state
+FEW = 25     # in the explored pools all have
+
+# name: (what the explorer says, schedules it may take, slots whose bits are in the state, [(header, words, other words)])
 MUTANTS = {
     # A segment that became free still shows its old slots as free.
     "ends_with_its_bits_set": (
-        "", 200,
+        "", 200, COUNTED,
         [("slab_segments.hpp",
-          "for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);",
-          "for (std::uint32_t w = 0; w * 32 < capacity; ++w) (void)bits(segment, w).load(simt::relaxed);")]),
+          "      bits(segment, w).store(0, simt::relaxed);\n",
+          "      (void)bits(segment, w).load(simt::relaxed);\n")]),
     # Rights are handed out, but the count does not say so: two entries, or an entry and the segment's end, share slots.
     "recycles_without_counting": (
-        "", 2_000,
+        "", 2_000, COUNTED,
         [("slab_segments.hpp",
-          "while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word,",
-          "while (!state_word(segment).compare_exchange(s.word, s.word,")]),
+          "!state_word(segment).compare_exchange(s.word, full(c, capacity).word, simt::acquire)",
+          "!state_word(segment).compare_exchange(s.word, s.word, simt::acquire)")]),
+    # Rights are handed out to slots that nobody can take.
+    "recycles_and_moves_no_bits": (
+        "step limit", 200, FEW,
+        [("slab_segments.hpp",
+          "    if (is_few(capacity)) bits(segment, 0).bit_or(s.bits(), simt::relaxed);\n",
+          "")]),
+    # Rights that are taken back leave their bits behind: the slots are free twice.
+    "renounces_and_leaves_the_bits": (
+        "", 2_000, FEW,
+        [("slab_segments.hpp",
+          "mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;",
+          "mine |= bits(segment, 0).load(simt::by_value) & some;")]),
     # Who waits for an entry is not told that there is no memory for it.
     "keeps_quiet_about_a_failure": (
-        "step limit", 200,
+        "step limit", 200, FEW,
         [("slab_impl.hpp",
           "    entries_.at(v->entry).store(v->word.still_vacant().value, simt::release);\n",
           "")]),
     # The group that drew the ticket behind the limit renews the entry too: what the other one found is lost.
     "renews_twice": (
-        "", 2_000,
+        "", 2_000, FEW,
         [("slab_impl.hpp",
           "if (waits && word.ticket() <= word.limit(capacity)) {",
           "if (waits && word.ticket() <= word.limit(capacity) + 1) {")]),
     # The count is lowered before the bit is set: a segment may end, and be used again, with a bit on its way.
     "counts_before_the_bit": (
-        "", 20_000,
+        "", 20_000, COUNTED,
         [("slab.hpp",
-          "      if (!set_bit(segment, slot)) return;\n",
+          "      if (!set_bit(segment, slot, capacity, was)) return;\n",
           ""),
          ("slab.hpp",
-          "    const slab_state was = segments_.lower(segment, simt::popc(given));\n",
-          "    const slab_state was = segments_.lower(segment, simt::popc(given));\n"
-          "    if (is_one(company)) (void)set_bit(segment, slot);\n")]),
+          "    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);\n",
+          "    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);\n"
+          "    if (is_one(company)) (void)set_bit(segment, slot, capacity, was);\n")]),
     # Segments are taken again, but the last of them still looks free: what is given back in it is lost.
     "leaves_one_without_a_class": (
-        "", 2_000,
+        "", 2_000, FEW,
         [("slab_impl.hpp",
           "  segments_.adopt(first, segments, c, capacity);\n",
           "  segments_.adopt(first, segments - 1, c, capacity);\n")]),
@@ -63,7 +78,7 @@ def fail(text):
 
 
 def write(name, include, out):
-    says, schedules, changes = MUTANTS[name]
+    says, schedules, few, changes = MUTANTS[name]
     texts = {}
     for header, old, new in changes:
         if header not in texts:
@@ -81,7 +96,8 @@ def write(name, include, out):
         "#pragma once\n#include <cstdint>\n"
         f'inline constexpr const char* mutant_name = "{name}";\n'
         f'inline constexpr const char* mutant_says = "{says}";\n'
-        f"inline constexpr std::uint64_t mutant_schedules = {schedules};\n", encoding="utf-8")
+        f"inline constexpr std::uint64_t mutant_schedules = {schedules};\n"
+        f"inline constexpr std::uint32_t mutant_few_slots = {few};\n", encoding="utf-8")
     return 0
 
 

@@ -6,7 +6,8 @@
 ///             -> one fetch_add on an entry of the class: a ticket each, and the segment       (slab_entry.hpp)
 ///             -> slot i of the segment. Nothing else is read or written.
 ///   free      segment and slot from the address
-///             -> set the slot's bit, then lower the segment's count, once for all lanes that free in it
+///             -> set the slot's bit, then lower the segment's count, once for all lanes that free in it; where a
+///                segment has few slots, its bits are in the word that counts, and one step is enough
 ///             -> at three moments only: list the segment, or give it up for any class        (slab_segments.hpp)
 ///
 /// A class has several entries, so that no word becomes a bottleneck; a warp uses one of them. Lanes of a warp that
@@ -71,7 +72,8 @@ class basic_slab {
         supplied_(metadata, "supplied entries", shape_.entries()),
         frontier_(metadata.take<std::uint64_t>("frontier", 1)),
         places_(metadata.take<std::uint32_t>("places", shape_.places())),
-        segments_(metadata, shape_.segments, shape_.classes, shape_.bitmap_words()) {}
+        segments_(metadata, shape_.segments, shape_.classes, shape_.bitmap_words(),
+                  Tuning.few_slots) {}
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     if (lane != 0 || lanes == 0) return;
@@ -123,15 +125,17 @@ class basic_slab {
     const std::uint32_t capacity = of_size.quotient(segment_bytes());
     const simt::lane_mask company = simt::coalesced();
     simt::lane_mask given = company;
+    std::uint32_t was = 0;
     if (is_one(company)) {
-      if (!set_bit(segment, slot)) return;
+      if (!set_bit(segment, slot, capacity, was)) return;
     } else {
       const simt::lane_mask group = simt::match_any(company, segment);
-      if (!set_bits(company, group, segment, slot, state, capacity, given)) return;
+      if (!set_bits(company, group, segment, slot, state, capacity, was, given)) return;
     }
-    const slab_state was = segments_.lower(segment, simt::popc(given));
-    if (slab_segments::is_event(was, simt::popc(given), capacity) &&
-        segments_.settle(segment, c, was, simt::popc(given), capacity))
+    const std::uint32_t k = simt::popc(given);
+    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);
+    if (slab_segments::is_event(taken, k, capacity) &&
+        segments_.settle(segment, c, taken, k, capacity))
       simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
   }
 
@@ -218,16 +222,18 @@ class basic_slab {
 
   QUARRY_DEVICE static bool is_one(simt::lane_mask lanes) { return (lanes & (lanes - 1)) == 0; }
   /// Returns whether it was not set: a slot given back twice counts once.
-  QUARRY_DEVICE bool set_bit(std::uint32_t segment, std::uint32_t slot) const {
-    const std::uint32_t bit = 1u << slot % 32;
-    return (segments_.bits(segment, slot / 32).fetch_or(bit, simt::after_fence) & bit) == 0;
+  QUARRY_DEVICE bool set_bit(std::uint32_t segment, std::uint32_t slot, std::uint32_t capacity,
+                             std::uint32_t& was) const {
+    was = segments_.set_bits(segment, slot, 1u << slot % 32, capacity);
+    return (was >> slot % 32 & 1) == 0;
   }
   /// The bits of the slots that a company gives back: at once where the lanes of a segment (the group) have slots side by
   /// side in one word. Where they are all there are, the segment is given up: nobody else can know of it. Else one lane of
-  /// each group has to count, for those that are `given`. Returns whether it is this one.
+  /// each group has to count, for those that are `given`; but each for itself where bits that are set one by one are the
+  /// count. Returns whether it is this one.
   QUARRY_DEVICE bool set_bits(simt::lane_mask company, simt::lane_mask group, std::uint32_t segment,
                               std::uint32_t slot, slab_state state, std::uint32_t capacity,
-                              simt::lane_mask& given) const {
+                              std::uint32_t& was, simt::lane_mask& given) const {
     const std::uint32_t lanes = simt::popc(group);
     const std::uint32_t rank = simt::popc(group & simt::lanes_below());
     const std::uint32_t first = simt::shuffle(company, slot, simt::lowest_bit(group));
@@ -235,22 +241,22 @@ class basic_slab {
     bool is_given = false;
     simt::sync_warp(company);  // one acts for others
     if (!together) {
-      is_given = set_bit(segment, slot);
+      is_given = set_bit(segment, slot, capacity, was);
     } else {
       const std::uint32_t slots = (~std::uint32_t{0} >> (32 - lanes)) << first % 32;
-      std::uint32_t was = slots;
+      was = slots;
       if (rank == 0) {
-        const auto bits = segments_.bits(segment, slot / 32);
-        if (lanes == capacity && state.count() == capacity && bits.load(simt::relaxed) == 0)
+        if (lanes == capacity && segments_.all_taken(segment, state, capacity))
           segments_.give_up(segment);
         else
-          was = bits.fetch_or(slots, simt::after_fence);
+          was = segments_.set_bits(segment, slot, slots, capacity);
       }
       was = simt::shuffle(company, was, simt::lowest_bit(group));
       is_given = (was >> slot % 32 & 1) == 0;
     }
     simt::sync_warp(company);  // and counts for them
     given = simt::ballot(company, is_given) & group;
+    if (!together && segments_.is_few(capacity)) given &= simt::lane_mask{1} << simt::lane_id();
     return given != 0 && simt::lane_id() == simt::lowest_bit(given);
   }
 
@@ -267,9 +273,10 @@ class basic_slab {
                                   std::uint64_t more) const;
   QUARRY_DEVICE void* malloc_large(std::uint64_t n) const;
   QUARRY_DEVICE void free_large(std::uint32_t segment, slab_state state) const;
-  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, slab_state was, std::uint32_t k,
-                            std::uint32_t capacity) const {
-    if (segments_.settle(segment, c, was, k, capacity))
+  /// What a free does at such moments.
+  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
+                            std::uint32_t k, std::uint32_t capacity) const {
+    if (segments_.settle(segment, c, taken, k, capacity))
       simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
   }
   QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c) const {

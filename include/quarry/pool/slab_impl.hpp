@@ -408,9 +408,9 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
   if (word.is_recycled()) {
     const std::uint32_t rights = limit - word.ticket();
     simt::fence_stores();
-    const slab_state was = segments_.lower(word.segment(), rights);
-    if (slab_segments::is_event(was, rights, capacity))
-      rare<&basic_slab::settle>(word.segment(), c, was, rights, capacity);
+    const std::uint32_t taken = segments_.renounce(word.segment(), rights, capacity);
+    if (slab_segments::is_event(taken, rights, capacity))
+      rare<&basic_slab::settle>(word.segment(), c, taken, rights, capacity);
     return;
   }
   QUARRY_ROLLED
@@ -430,16 +430,16 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::give_back(std::uint32_t segment, std::uint32_t c,
                                             std::uint32_t from, std::uint32_t end) const {
+  const std::uint32_t capacity = shape_.capacity(c);
+  std::uint32_t was = 0;
   QUARRY_ROLLED
   for (std::uint32_t i = from; i < end; i = (i | 31) + 1)
-    segments_.bits(segment, i / 32)
-        .bit_or(slab_segments::present(end, i / 32) & ~std::uint32_t{0} << i % 32,
-                simt::after_fence);
+    was = segments_.set_bits(
+        segment, i, slab_segments::present(end, i / 32) & ~std::uint32_t{0} << i % 32, capacity);
   simt::fence_stores();  // the bits before the count
-  const slab_state was = segments_.lower(segment, end - from);
-  const std::uint32_t capacity = shape_.capacity(c);
-  if (slab_segments::is_event(was, end - from, capacity))
-    rare<&basic_slab::settle>(segment, c, was, end - from, capacity);
+  const std::uint32_t taken = segments_.lower(segment, end - from, was, capacity);
+  if (slab_segments::is_event(taken, end - from, capacity))
+    rare<&basic_slab::settle>(segment, c, taken, end - from, capacity);
 }
 
 }  // namespace quarry

@@ -68,11 +68,11 @@ void basic_slab<T>::visit_pieces(Visit&& visit) const {
       piece.kind = state.is_withheld() ? piece_kind::withheld : piece_kind::single;
       piece.blocks = piece.live = state.is_withheld() ? 0 : 1;
       i += length - 1;
-    } else if (state.count() != 0) {
+    } else if (state.kind() != 0) {
       const std::uint32_t c = state.kind() - 1;
       piece.block_bytes = slab_sizes::size_of(c);
       piece.blocks = shape_.capacity(c);
-      piece.live = state.count() - held.of(i);
+      piece.live = segments_.taken(state, shape_.capacity(c)) - held.of(i);
       piece.kind = piece.live == 0 ? piece_kind::kept : piece_kind::blocks;
     }
     visit(piece);
@@ -148,7 +148,8 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
   if ((unused || segments_.is_free(i)) != (s.kind() == 0))
     return s.kind() == 0 ? " is lost: no class has it, and it is not free" : " is free and in use";
   const std::uint32_t capacity = s.kind() == 0 ? 0 : shape_.capacity(s.kind() - 1);
-  if (s.kind() != 0 && (s.count() == 0 || s.count() > capacity)) return " counts its slots wrongly";
+  const std::uint32_t taken = s.kind() == 0 ? 0 : segments_.taken(s, capacity);
+  if (s.kind() != 0 && (taken == 0 || taken > capacity)) return " counts its slots wrongly";
   std::uint32_t free = 0;
   for (std::uint32_t w = 0; w < shape_.bitmap_words(); ++w) {
     const std::uint32_t bits = segments_.bits(i, w).load(simt::relaxed);
@@ -157,11 +158,13 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
     free += simt::popc(bits);
   }
   if (s.kind() == 0) return free == 0 ? "" : " is free, and has a bit set";
-  if (free != capacity - s.count() + held.in(held.rights, i))
+  const bool few = segments_.is_few(capacity);
+  if (few && s.bits() >> capacity != 0) return " has a bit where there is no slot";
+  if (free != (few ? 0 : capacity - taken) + held.in(held.rights, i))
     return " does not count the bits that are set";
-  if (held.of(i) > s.count()) return " has entries with more slots than are taken";
+  if (held.of(i) > taken) return " has entries with more slots than are taken";
   const std::uint32_t c = s.kind() - 1;
-  if (s.count() < capacity && !segments_.dense(c).contains(i) && !segments_.sparse(c).contains(i))
+  if (taken < capacity && !segments_.dense(c).contains(i) && !segments_.sparse(c).contains(i))
     return " has free slots, but is not listed";
   return "";
 }

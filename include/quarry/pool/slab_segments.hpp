@@ -5,9 +5,11 @@
 ///   free        an index_set: segments that no class has any more
 ///   runs        the same, of those that large blocks gave back: large blocks look here first, and others last, or the
 ///               long runs would soon be in pieces
-///   state       a word per segment: class | count. Four neighbours lie side by side, since a warp often has them at once;
-///               the next four lie elsewhere: in a new heap those that are busy are neighbours, and would share few lines
-///   bits        a bit per slot: SET means free. None is set in a free segment
+///   state       a word per segment: class | count; of a class with few slots in a segment, class | a bit per slot. Four
+///               neighbours lie side by side, since a warp often has them at once; the next four lie elsewhere: in a
+///               new heap those that are busy are neighbours, and would share few lines
+///   bits        a bit per slot: SET means free. None is set in a free segment. Where the state has bits of its own, only
+///               slots that entries have rights to are set here
 ///   dense       an index_set per class: segments with a free slot, perhaps
 ///   sparse      the same, with a quarter of their slots free, perhaps: these are worth being recycled. Of a class with 32
 ///               slots or fewer in a segment all are there
@@ -15,13 +17,16 @@
 /// count = slots that are taken: live blocks, what an entry (slab_entry.hpp) may still hand out, and what is being
 /// given back. A slot is given back in two steps: its bit is set, then the count is lowered. So
 ///   capacity - count <= bits set,   and the difference is what entries have rights to, or is on its way.
+/// With few slots it is one step: the bit in the state is set. There the count is what the state's bits leave, and
+///   bits set = what entries have rights to.
 ///
 /// States of a segment and who changes them:
 ///   free -> class c       adopt: by the lane that took it out of `free`, or was the first to use it. All slots are taken, by the entry. Bits are
 ///                         not touched: slots of a fresh segment are handed out by number
 ///   some slots free       lower: each lane that gives something back
-///   all slots taken       recycle: by one compare-exchange of the count, all free slots become rights of an entry.
-///                         Whoever draws a right then takes any bit that is set: there are enough at all times
+///   all slots taken       recycle: by one compare-exchange of the state, all free slots become rights of an entry.
+///                         Whoever draws a right then takes any bit that is set: there are enough at all times. Bits of
+///                         the state are moved to where they are taken from, before the entry hands out rights
 ///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and no bit
 ///                         is on its way, since bits come before counts: so one word decides. It clears the bits
 ///
@@ -37,6 +42,7 @@
 /// takes it by value. Who recycles acquires the count, who ends a segment has it too, and hands it on through `free`.
 /// Progress: no waiting.
 
+#include <quarry/core/bitmap.hpp>
 #include <quarry/core/index_set.hpp>
 #include <quarry/pool/slab_shape.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -68,6 +74,7 @@ class slab_state {
   QUARRY_DEVICE constexpr std::uint32_t kind() const { return word >> kind_shift; }
   QUARRY_DEVICE constexpr bool is(std::uint32_t c) const { return kind() == c + 1; }
   QUARRY_DEVICE constexpr std::uint32_t count() const { return word & (flag - 1); }
+  QUARRY_DEVICE constexpr std::uint32_t bits() const { return word & ((1u << kind_shift) - 1); }
   QUARRY_DEVICE constexpr std::uint32_t run_length() const { return word & (flag - 1); }
   QUARRY_DEVICE constexpr bool is_withheld() const { return kind() == large && (word & flag) != 0; }
 
@@ -79,8 +86,11 @@ class slab_state {
 class slab_segments {
  public:
   slab_segments() = default;
-  slab_segments(carve& metadata, std::uint32_t segments, std::uint32_t classes, std::uint32_t words)
-      : words_per_segment_(words),
+  /// `few`: slots of a segment whose bits are in its state.
+  slab_segments(carve& metadata, std::uint32_t segments, std::uint32_t classes, std::uint32_t words,
+                std::uint32_t few)
+      : few_(few),
+        words_per_segment_(words),
         free_(metadata, "free segments", segments),
         runs_(metadata, "free runs", segments),
         state_mask_((1u << log2_ceil(ceil_div(segments, 4u))) - 1),
@@ -109,36 +119,60 @@ class slab_segments {
     return simt::atomic_ref<std::uint32_t>(bits_[std::uint64_t{segment} * words_per_segment_ + w]);
   }
 
+  /// Whether segments with so many slots have their bits in the state.
+  QUARRY_DEVICE bool is_few(std::uint32_t capacity) const { return capacity <= few_; }
+  /// Of which all slots are taken.
+  QUARRY_DEVICE slab_state full(std::uint32_t c, std::uint32_t capacity) const {
+    return slab_state::of(c, is_few(capacity) ? 0 : capacity);
+  }
+  QUARRY_DEVICE std::uint32_t taken(slab_state s, std::uint32_t capacity) const {
+    return is_few(capacity) ? capacity - simt::popc(s.bits()) : s.count();
+  }
+  /// Whether that is so, of at most 32, as far as a state that was seen tells.
+  QUARRY_DEVICE bool all_taken(std::uint32_t segment, slab_state seen,
+                               std::uint32_t capacity) const {
+    return seen.word == full(seen.kind() - 1, capacity).word &&
+           (is_few(capacity) || bits(segment, 0).load(simt::relaxed) == 0);
+  }
+  /// Sets the bits of slots in one word, the one with this slot, and returns what was there: with few slots the state.
+  QUARRY_DEVICE std::uint32_t set_bits(std::uint32_t segment, std::uint32_t slot,
+                                       std::uint32_t slots, std::uint32_t capacity) const {
+    const auto where = is_few(capacity) ? state_word(segment) : bits(segment, slot / 32);
+    return where.fetch_or(slots, simt::between_fences);
+  }
+  /// Counts k slots as free whose bits were set so. Returns how many were taken before.
+  QUARRY_DEVICE std::uint32_t lower(std::uint32_t segment, std::uint32_t k, std::uint32_t was,
+                                    std::uint32_t capacity) const {
+    return is_few(capacity) ? taken({was}, capacity) : lower(segment, k);
+  }
+
   /// Segments just taken out of free(): all their slots belong to the caller.
   QUARRY_DEVICE void adopt(std::uint32_t first, std::uint32_t n, std::uint32_t c,
                            std::uint32_t capacity) const {
     QUARRY_ROLLED
     for (std::uint32_t i = 0; i < n; ++i)
-      state_word(first + i).store(slab_state::of(c, capacity).word, simt::relaxed);
+      state_word(first + i).store(full(c, capacity).word, simt::relaxed);
   }
   /// The other way round: a segment all of whose slots the caller owns, none of them free.
   QUARRY_DEVICE void give_up(std::uint32_t segment) const {
     state_word(segment).store(0, simt::relaxed);
     free_.put(segment);
   }
-  /// Lowers the count of a segment by k slots whose bits are known to be set. Returns the state before.
-  QUARRY_DEVICE slab_state lower(std::uint32_t segment, std::uint32_t k) const {
-    return {state_word(segment).fetch_sub(k, simt::between_fences)};
-  }
-  /// Whether that was a moment when the segment is to be listed or given up.
-  QUARRY_DEVICE static bool is_event(slab_state was, std::uint32_t k, std::uint32_t capacity) {
-    return was.count() == capacity || was.count() == k ||
-           is_sparse(was.count(), capacity) != is_sparse(was.count() - k, capacity);
+  /// Whether it is a moment when the segment is to be listed or given up: of so many that were taken, k are free now.
+  QUARRY_DEVICE static bool is_event(std::uint32_t taken, std::uint32_t k, std::uint32_t capacity) {
+    return taken == capacity || taken == k ||
+           is_sparse(taken, capacity) != is_sparse(taken - k, capacity);
   }
   /// Does so. Returns whether the hints of its lists have to be looked at now.
-  QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, slab_state was, std::uint32_t k,
-                            std::uint32_t capacity) const {
-    if (was.count() != k) {
-      list(c * 2 + (is_sparse(was.count() - k, capacity) ? 1 : 0)).put(segment, simt::relaxed);
+  QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
+                            std::uint32_t k, std::uint32_t capacity) const {
+    if (taken != k) {
+      list(c * 2 + (is_sparse(taken - k, capacity) ? 1 : 0)).put(segment, simt::relaxed);
       return false;
     }
     QUARRY_ROLLED
-    for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);
+    for (std::uint32_t w = 0; !is_few(capacity) && w * 32 < capacity; ++w)
+      bits(segment, w).store(0, simt::relaxed);
     state_word(segment).store(0, simt::relaxed);
     bool last = false;
     if (k != capacity) {
@@ -158,10 +192,23 @@ class slab_segments {
                                       std::uint32_t capacity) const {
     slab_state s = state(segment);
     do {
-      if (!s.is(c) || s.count() == 0 || s.count() == capacity) return 0;
-    } while (!state_word(segment).compare_exchange(s.word, slab_state::of(c, capacity).word,
-                                                   simt::acquire));
-    return capacity - s.count();
+      if (!s.is(c) || taken(s, capacity) == 0 || taken(s, capacity) == capacity) return 0;
+    } while (!state_word(segment).compare_exchange(s.word, full(c, capacity).word, simt::acquire));
+    if (is_few(capacity)) bits(segment, 0).bit_or(s.bits(), simt::relaxed);
+    return capacity - taken(s, capacity);
+  }
+  /// Gives up so many rights that recycling has brought. Returns how many slots were taken before.
+  QUARRY_DEVICE std::uint32_t renounce(std::uint32_t segment, std::uint32_t rights,
+                                       std::uint32_t capacity) const {
+    if (!is_few(capacity)) return lower(segment, rights);
+    std::uint32_t mine = 0;
+    QUARRY_ROLLED
+    while (simt::popc(mine) < rights) {
+      const std::uint32_t seen = bits(segment, 0).load(simt::relaxed);
+      const std::uint32_t some = lowest_set_bits(seen, rights - simt::popc(mine));
+      mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;
+    }
+    return taken({set_bits(segment, 0, mine, capacity)}, capacity);
   }
 
   /// The slots that word w of a segment has.
@@ -175,10 +222,15 @@ class slab_segments {
   }
 
  private:
+  /// Lowers the count of a segment by k slots whose bits are known to be set. Returns what it was.
+  QUARRY_DEVICE std::uint32_t lower(std::uint32_t segment, std::uint32_t k) const {
+    return slab_state{state_word(segment).fetch_sub(k, simt::between_fences)}.count();
+  }
   QUARRY_DEVICE index_set list(std::uint32_t n) const {
     return index_set(lists_ + std::uint64_t{list_length_} * n, free_.size());
   }
 
+  std::uint32_t few_;
   std::uint32_t words_per_segment_;
   index_set free_;
   index_set runs_;

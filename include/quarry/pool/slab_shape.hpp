@@ -39,6 +39,7 @@ struct slab_tuning {
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
   std::uint32_t run_one_in = 256;  // but no larger share of the pool
   std::uint32_t roomy = 64;        // a pool of which less than this part was ever used
+  std::uint32_t few_slots = 25;    // in a segment, so that their bits are kept in its state
 };
 
 using slab_sizes = size_classes<16, 32768, 4>;
@@ -74,7 +75,8 @@ struct slab_entry_kind {
 template <slab_tuning Tuning>
 struct slab_shape {
   static constexpr std::uint32_t most_segments = (1u << 22) - 2;  // a slab_word has 22 bits for one
-  static_assert(Tuning.longest_run <= 64 && Tuning.most_segment_log2 <= 16);
+  static_assert(Tuning.longest_run <= 64 && Tuning.most_segment_log2 <= 16 &&
+                Tuning.few_slots <= 25);
 
   std::uint32_t segment_log2;
   std::uint32_t segments;
