@@ -8,6 +8,8 @@
 /// pass leaves it as it was: it frees what it took, or the heap is reset where nothing can be freed. Timed
 /// passes stop early when half of the cell's share of time is gone; the figures say how many there were.
 ///
+/// A heap that is lent is never made new: cells find it as those before them left it.
+///
 /// A cold cell has no warm-up: kernels are loaded by a launch in which nobody works, and every pass is the
 /// first on a heap that was just made. Where the system owns the heap there is one such pass a process.
 
@@ -66,8 +68,10 @@ class bench_site {
 
   explicit bench_site(const bench_request& request)
       : request_(request), counts_(bench_judge::kinds) {
-    if (request.heap >= can.min_pool) heap_ = std::make_unique<heap_type>(bytes(request.heap));
+    if (request.heap >= can.min_pool) heap_ = std::make_shared<heap_type>(bytes(request.heap));
   }
+  bench_site(const bench_request& request, std::shared_ptr<heap_type> lent)
+      : request_(request), heap_(std::move(lent)), counts_(bench_judge::kinds), is_lent_(true) {}
 
  protected:
   /// One pass: the kernel that allocates (or does everything), and the one that frees.
@@ -96,7 +100,9 @@ class bench_site {
 
   /// The heap as new, where that is possible, and furnished.
   void renew() {
-    if constexpr (can.frees_all) {
+    if (is_lent_) {
+      if (undo_) undo_();
+    } else if constexpr (can.frees_all) {
       heap_->reset();
     } else if constexpr (can.frees_one) {
       if (undo_) undo_();
@@ -201,17 +207,18 @@ class bench_site {
   }
 
   bench_request request_;
-  std::unique_ptr<heap_type> heap_;  // none: it would be too small
+  std::shared_ptr<heap_type> heap_;  // none: it would be too small
   simt::array<std::uint64_t, Machine> counts_;
   bench_clock<Machine> clock_;
 
  private:
   void make_anew() {
     heap_.reset();  // before there is another
-    heap_ = std::make_unique<heap_type>(bytes(request_.heap));
+    heap_ = std::make_shared<heap_type>(bytes(request_.heap));
     if (prepare_) prepare_();
   }
 
+  bool is_lent_ = false;
   std::function<void()> prepare_;
   std::function<void()> undo_;
 };
