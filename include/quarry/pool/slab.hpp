@@ -312,6 +312,11 @@ class basic_slab {
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t find_new(std::uint32_t c, std::uint32_t segments) const;
   QUARRY_DEVICE std::uint64_t adopt(std::uint32_t c, std::uint64_t word) const;
+  /// What a search gave, as a word.
+  QUARRY_DEVICE static std::uint64_t found(std::uint32_t first, std::uint32_t segments) {
+    return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
+        .value;
+  }
   QUARRY_DEVICE std::uint64_t take_anywhere(std::uint32_t segments, std::uint32_t least,
                                             std::uint32_t plenty) const;
   QUARRY_DEVICE std::uint64_t take_from(std::uint32_t w, std::uint32_t segments,

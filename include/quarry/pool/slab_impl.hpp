@@ -355,21 +355,18 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::take_anywhere(std::uint32_t segments,
                                                          std::uint32_t plenty) const {
   const std::uint32_t any = any_segment();
   const std::uint32_t first = segments_.free().take_some_in(any / 64, segments, least, any, plenty);
-  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
-      .value;
+  return found(first, segments);
 }
 /// The same from the 64 to which a hint led.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_from(std::uint32_t w, std::uint32_t segments,
                                                      std::uint32_t least) const {
   const std::uint32_t first = segments_.free().take_some_in(w, segments, least, salt(), 1);
-  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, segments))
-      .value;
+  return found(first, segments);
 }
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_any() const {
-  const std::uint32_t first = segments_.free().take(salt(), 4);
-  return (first == index_set::none ? slab_word::vacant(0) : slab_word::fresh(first, 1)).value;
+  return found(segments_.free().take(salt(), 4), 1);
 }
 /// Up to so many that nobody used before. The frontier may run beyond the end: then there are none.
 template <slab_tuning T>
