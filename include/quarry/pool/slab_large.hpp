@@ -29,9 +29,16 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::take_run_soon(std::uint32_t segments)
   }
   return first != index_set::none ? first : segments_.free().take_soon(segments, salt(), 4096);
 }
-/// Segments that nobody used before, all of them or none.
+/// Segments that nobody used before, all of them or none. Short runs by one addition, since many may want some at once;
+/// where that goes beyond the end, what is left before it becomes free. (The frontier has room for 2^26 lanes that do so.)
 template <slab_tuning T>
 QUARRY_DEVICE std::uint32_t basic_slab<T>::take_new_run(std::uint32_t segments) const {
+  if (segments <= index_set::short_run) {
+    const slab_word some{rare<&basic_slab::take_new>(segments)};
+    if (some.size() == segments) return some.segment();
+    segments_.free().put_run(some.segment(), some.size());  // vacant: none
+    return index_set::none;
+  }
   std::uint64_t seen = frontier().load(simt::relaxed);
   do {
     if (static_cast<std::uint32_t>(seen) + std::uint64_t{segments} > seen >> 32)
