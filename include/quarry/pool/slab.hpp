@@ -21,6 +21,7 @@
 ///   4. segments that large blocks gave back,
 ///   5. the free slots of any segment of the class,
 ///   6. any of these again, after the undrawn tickets of all entries were taken back (flush).
+/// Where single free segments do as well (few slots in one, or little of the pool was used yet), new ones come right after 1.
 /// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
 /// entry had its last segments: that is part of malloc itself, and so is a short wait for it (malloc_soon). All
 /// else is called.
@@ -302,9 +303,10 @@ class basic_slab {
     return is_own(entry) && capacity >= 256 && some > 1 ? (some < 8 ? some : 8) : 1;
   }
   /// So many of 64 segments have to be free, or an entry of the class looks for used slots first. Segments with few slots
-  /// end soon, and are not kept from it by single blocks.
-  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c) const {
-    return c < shape_.first_whole ? shape_.plenty : 1;
+  /// end soon, and are not kept from it by single blocks; and while little of the pool is used, as the place where it looks
+  /// tells, there is no hurry.
+  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c, std::uint32_t place) const {
+    return (c >= shape_.first_whole) | (place < shape_.roomy) ? 1 : shape_.plenty;
   }
   QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
   QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, bool soon) const;
@@ -318,7 +320,7 @@ class basic_slab {
         .value;
   }
   QUARRY_DEVICE std::uint64_t take_anywhere(std::uint32_t segments, std::uint32_t least,
-                                            std::uint32_t plenty) const;
+                                            std::uint32_t plenty, std::uint32_t used) const;
   QUARRY_DEVICE std::uint64_t take_from(std::uint32_t w, std::uint32_t segments,
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t take_any() const;
@@ -343,12 +345,6 @@ class basic_slab {
   QUARRY_DEVICE void join_runs() const { segments_.runs().move_to(segments_.free()); }
   QUARRY_DEVICE std::uint32_t take_new_run(std::uint32_t segments) const;
   QUARRY_DEVICE void open_all() const;
-  /// One that was used before.
-  QUARRY_DEVICE std::uint32_t any_segment() const {
-    const auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
-    return static_cast<std::uint32_t>(
-        std::uint64_t{salt()} * (used < shape_.segments ? used : shape_.segments) >> 32);
-  }
   QUARRY_DEVICE std::uint32_t salt() const {
     return simt::scramble(static_cast<std::uint32_t>(simt::global_thread()) * 64 + simt::clock());
   }

@@ -22,7 +22,7 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t ca
   bool waits = rank == lanes - 1 && word.left(capacity) < lanes;
   if (waits && word.ticket() <= word.limit(capacity)) {
     // What was at a place last is probably free again: it is taken without a look.
-    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c);
+    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c, word.segment());
     more = take_near(c, capacity, entry, whole, plenty, word);
     if (whole && !more.is_nothing()) {
       place(c).store(more.segment() + 1, simt::relaxed);
@@ -272,23 +272,27 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
   return enough < least ? least : enough < most ? enough : most;
 }
 
-/// Segments that are free again, if some are soon found; else slots that were used before, then any free segments, and only
-/// then new ones: else blocks that live long would end up one to a segment. While little of the pool is used,
-/// segments come before used slots, which take longer to claim.
+/// Segments that are free again, if some are soon found. Else new ones, where any free segment would have done: they are
+/// rarely missed, for if one in twenty is free, three looks at 64 of them find some. Where there had to be plenty: slots that
+/// were used before, then any free segments, and only then new ones; else blocks that live long would end up one to a
+/// segment. Who searches is waited for, so it should not ask memory more often than it has to.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
-  const std::uint32_t segments = wanted(v->entry, v->capacity, v->word);
   const std::uint64_t edge = frontier().load(simt::relaxed);
+  const std::uint32_t segments = wanted(v->entry, v->capacity, v->word);
   const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
+  const auto used = static_cast<std::uint32_t>(any_new ? edge : edge >> 32);
   const std::uint32_t least = any_new ? least_for(v->entry, v->capacity) : 1;
+  const std::uint32_t plenty = plenty_for(v->c, used);
   slab_word word = slab_word::vacant(0);
   for (unsigned looks = 0; word.is_vacant() && looks < T.looks_for_free; ++looks)
-    word = {rare<&basic_slab::take_anywhere>(segments, least, plenty_for(v->c))};
+    word = {rare<&basic_slab::take_anywhere>(segments, least, plenty, used)};
   if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
-  const bool roomy = static_cast<std::uint32_t>(edge) < shape_.segments / T.roomy;
-  if (!roomy) word = {rare<&basic_slab::find_used>(v->c, true)};
-  if (word.is_vacant()) word = {rare<&basic_slab::find_free>(v->c, segments, least)};
-  if (word.is_vacant()) word = {rare<&basic_slab::find_new>(v->c, segments)};
+  if (plenty > 1 || !any_new) {
+    word = {rare<&basic_slab::find_used>(v->c, true)};
+    if (word.is_vacant()) word = {rare<&basic_slab::find_free>(v->c, segments, least)};
+  }
+  if (word.is_vacant() && any_new) word = {rare<&basic_slab::find_new>(v->c, segments)};
   if (word.is_vacant()) {
     rare<&basic_slab::join_runs>();
     word = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
@@ -347,13 +351,13 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::adopt(std::uint32_t c, std::uint64_t 
   return word;
 }
 
-/// Up to so many segments side by side, but not fewer than `least`, from any 64 of the free ones: many may be looking, and
+/// Up to so many segments side by side, but not fewer than `least`, from any 64 that were used: many may be looking, and
 /// hints lead them all to the same words.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_anywhere(std::uint32_t segments,
-                                                         std::uint32_t least,
-                                                         std::uint32_t plenty) const {
-  const std::uint32_t any = any_segment();
+                                                         std::uint32_t least, std::uint32_t plenty,
+                                                         std::uint32_t used) const {
+  const auto any = static_cast<std::uint32_t>(std::uint64_t{salt()} * used >> 32);
   const std::uint32_t first = segments_.free().take_some_in(any / 64, segments, least, any, plenty);
   return found(first, segments);
 }

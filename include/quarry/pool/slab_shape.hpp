@@ -89,6 +89,8 @@ struct slab_shape {
   std::uint32_t
       least_own_slots;  // that an entry takes at once which a warp has for itself, if they are small
   std::uint32_t plenty;  // free segments of 64
+  std::uint32_t
+      roomy;  // the first so many segments: while no others were used, little of the pool is
 
   slab_shape() = default;
   constexpr explicit slab_shape(std::uint64_t pool)
@@ -111,7 +113,8 @@ struct slab_shape {
         places_log2(at_most(Tuning.places, 1)),
         longest_run(std::clamp(segments / Tuning.run_one_in, 1u, Tuning.longest_run)),
         least_own_slots(std::clamp(segments >> 15, 1u, 8u) * 512),
-        plenty(std::clamp(segments / 16, 1u, Tuning.plenty)) {}
+        plenty(std::clamp(segments / 16, 1u, Tuning.plenty)),
+        roomy(segments / Tuning.roomy) {}
 
   QUARRY_DEVICE constexpr std::uint32_t bitmap_words() const {  // of a segment
     return (1u << segment_log2) / 16 / 32 > 1 ? (1u << segment_log2) / 16 / 32 : 1;
