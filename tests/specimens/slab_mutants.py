@@ -27,13 +27,13 @@ MUTANTS = {
     "recycles_without_counting": (
         "", 2_000, COUNTED,
         [("slab_segments.hpp",
-          "!state_word(segment).compare_exchange(s.word, full(c, capacity).word, simt::acquire)",
+          "!state_word(segment).compare_exchange(s.word, next, simt::acquire)",
           "!state_word(segment).compare_exchange(s.word, s.word, simt::acquire)")]),
     # Rights are handed out to slots that nobody can take.
     "recycles_and_moves_no_bits": (
         "step limit", 200, FEW,
         [("slab_segments.hpp",
-          "    if (is_few(capacity)) bits(segment, 0).bit_or(s.bits(), simt::relaxed);\n",
+          "    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::relaxed);\n",
           "")]),
     # Rights that are taken back leave their bits behind: the slots are free twice.
     "renounces_and_leaves_the_bits": (
@@ -41,6 +41,12 @@ MUTANTS = {
         [("slab_segments.hpp",
           "mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;",
           "mine |= bits(segment, 0).load(simt::by_value) & some;")]),
+    # Lanes take some of a segment's free slots, and nobody finds the others.
+    "recycles_some_and_forgets_the_rest": (
+        "not listed", 200, FEW,
+        [("slab_segments.hpp",
+          "    if (left != 0)\n",
+          "    if (left == capacity)\n")]),
     # Who waits for an entry is not told that there is no memory for it.
     "keeps_quiet_about_a_failure": (
         "step limit", 200, FEW,

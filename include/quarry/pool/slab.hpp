@@ -21,6 +21,7 @@
 ///   4. segments that large blocks gave back,
 ///   5. the free slots of any segment of the class,
 ///   6. any of these again, after the undrawn tickets of all entries were taken back (flush).
+/// Where the last were used slots, lanes that would have to wait take some for themselves: there may be few in a segment.
 /// Where single free segments do as well (few slots in one, or little of the pool was used yet), new ones come right after 1.
 /// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
 /// entry had its last segments: that is part of malloc itself, and so is a short wait for it (malloc_soon). All
@@ -161,6 +162,7 @@ class basic_slab {
  private:
   /// A lane draws again only after others were faster; so often and no more.
   static constexpr std::uint32_t patience = 1024;
+  static constexpr std::uint32_t all_of_them = ~std::uint32_t{0};
   /// So often a lane looks before it is called waiting.
   static constexpr unsigned short_wait = 32;
 
@@ -294,6 +296,7 @@ class basic_slab {
   QUARRY_DEVICE slab_word take_near(std::uint32_t c, std::uint32_t capacity, std::uint32_t entry,
                                     bool whole, std::uint32_t plenty, slab_word last) const;
   QUARRY_DEVICE void find_whole(visitor* v, std::uint32_t lanes) const;
+  QUARRY_DEVICE bool find_own(visitor* v, std::uint32_t lanes) const;
   QUARRY_DEVICE void renew(visitor* v, std::uint32_t lanes) const;
   QUARRY_DEVICE std::uint32_t wanted(std::uint32_t entry, std::uint32_t capacity,
                                      slab_word last) const;
@@ -309,7 +312,8 @@ class basic_slab {
     return (c >= shape_.first_whole) | (place < shape_.roomy) ? 1 : shape_.plenty;
   }
   QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
-  QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, bool soon) const;
+  QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, std::uint32_t attempts, bool only_sparse,
+                                        std::uint32_t most) const;
   QUARRY_DEVICE std::uint64_t find_free(std::uint32_t c, std::uint32_t segments,
                                         std::uint32_t least) const;
   QUARRY_DEVICE std::uint64_t find_new(std::uint32_t c, std::uint32_t segments) const;
@@ -337,8 +341,9 @@ class basic_slab {
   QUARRY_DEVICE std::uint32_t take_sparse(std::uint32_t c) const {
     return segments_.sparse(c).take_soon(1, salt(), 4096);
   }
-  QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c) const {
-    return segments_.recycle(segment, c, shape_.capacity(c));
+  QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c,
+                                      std::uint32_t most) const {
+    return segments_.recycle(segment, c, shape_.capacity(c), most);
   }
   QUARRY_DEVICE std::uint32_t take_run(std::uint32_t segments) const;
   QUARRY_DEVICE std::uint32_t take_run_soon(std::uint32_t segments) const;

@@ -53,13 +53,13 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t ca
 }
 
 /// For so many lanes whose tickets are beyond the limit: draws for them if the entry was renewed. Returns whether it is
-/// not worth while to wait any longer, since there are tickets, or maybe a verdict.
+/// not worth while to wait any longer, since there are tickets, or maybe a verdict, or lanes had better help themselves.
 template <slab_tuning T>
 QUARRY_DEVICE bool basic_slab<T>::draw_again(std::uint32_t entry, std::uint32_t capacity,
                                              std::uint32_t lanes, slab_word& word) const {
   const slab_word seen{entries_.at(entry).load(simt::by_value)};
   if (seen.is_vacant()) return true;
-  if (seen.ticket() > seen.limit(capacity)) return false;
+  if (seen.ticket() > seen.limit(capacity)) return seen.is_recycled();
   word = draw(entry, lanes);
   return true;
 }
@@ -78,6 +78,7 @@ struct basic_slab<T>::visitor {
   static constexpr std::uint32_t hopeless = 1u << 26;
   static constexpr std::uint32_t done = 1u << 27;   // this lane is served or refused
   static constexpr std::uint32_t apart = 1u << 28;  // the word is not the entry's
+  static constexpr std::uint32_t own = 1u << 29;    // nor to be renewed
   static constexpr std::uint32_t no_segment = ~std::uint32_t{0};
 
   slab_word word;  // that they drew from last
@@ -143,7 +144,8 @@ QUARRY_DEVICE bool basic_slab<T>::take_turn(visitor* v) const {
       v->notes = (v->notes | visitor::holds) & ~visitor::apart;
     } else if (wants_whole(v->c, lanes) && v->noted(visitor::apart)) {
       rare<&basic_slab::find_whole>(v, lanes);
-    } else if (0 - beyond < lanes) {  // the limit is one of their tickets
+    } else if (0 - beyond < lanes &&
+               !v->noted(visitor::own)) {  // the limit is one of their tickets
       rare<&basic_slab::renew>(v, lanes + beyond);
     }
   }
@@ -156,7 +158,7 @@ template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) const {
   const slab_word seen{entries_.at(v->entry).load(simt::by_value)};
   const bool news = seen.is_vacant() && !seen.same_verdict(v->word);
-  std::uint32_t notes = v->notes & ~visitor::drew;
+  std::uint32_t notes = v->notes & ~(visitor::drew | visitor::own);
   if (news)
     notes = (notes & ~visitor::verdicts) | ((notes + visitor::a_verdict) & visitor::verdicts);
   if ((news && (notes & visitor::verdicts) == 2 * visitor::a_verdict) ||
@@ -166,8 +168,21 @@ QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) cons
     // If nobody has the ticket at the limit yet, nobody renews the entry: there is nothing to wait for.
     v->word = draw(v->entry, lanes);
     notes = (notes | visitor::drew) + 1;
+  } else if (seen.is_recycled() && rare<&basic_slab::find_own>(v, lanes)) {
+    notes |= visitor::drew | visitor::own;
   }
   v->notes = notes;
+}
+
+/// Used slots for so many lanes, or fewer, while others renew their entry, which had used ones last. Returns whether some were
+/// found.
+template <slab_tuning T>
+QUARRY_DEVICE bool basic_slab<T>::find_own(visitor* v, std::uint32_t lanes) const {
+  const std::uint64_t edge = frontier().load(simt::relaxed);
+  const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
+  const slab_word word{rare<&basic_slab::find_used>(v->c, 4u, any_new, lanes)};
+  if (!word.is_vacant()) v->word = word;
+  return !word.is_vacant();
 }
 
 /// Lanes with the right to a slot of a used segment take one each; lanes that look at the same word together. They
@@ -289,7 +304,7 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
     word = {rare<&basic_slab::take_anywhere>(segments, least, plenty, used)};
   if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
   if (plenty > 1 || !any_new) {
-    word = {rare<&basic_slab::find_used>(v->c, true)};
+    word = {rare<&basic_slab::find_used>(v->c, 4u, true, all_of_them)};
     if (word.is_vacant()) word = {rare<&basic_slab::find_free>(v->c, segments, least)};
   }
   if (word.is_vacant() && any_new) word = {rare<&basic_slab::find_new>(v->c, segments)};
@@ -298,24 +313,27 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
     word = {rare<&basic_slab::find_free>(v->c, segments, 1u)};
     if (word.is_vacant()) word = {rare<&basic_slab::find_any>(v->c)};
   }
-  if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
+  if (word.is_vacant())
+    word = {rare<&basic_slab::find_used>(v->c, all_of_them, false, all_of_them)};
   if (word.is_vacant()) {
     rare<&basic_slab::flush>();
     word = {rare<&basic_slab::find_any>(v->c)};
-    if (word.is_vacant()) word = {rare<&basic_slab::find_used>(v->c, false)};
+    if (word.is_vacant())
+      word = {rare<&basic_slab::find_used>(v->c, all_of_them, false, all_of_them)};
   }
   return word.value;
 }
 
-/// Rights to the free slots of a used segment, as a word; vacant: there is none. `soon`: of one with a quarter free, if it is
-/// soon found.
+/// Rights to free slots of a used segment, so many at most, as a word; vacant: none was found in so many attempts.
+/// `only_sparse`: of one with a quarter free.
 template <slab_tuning T>
-QUARRY_DEVICE std::uint64_t basic_slab<T>::find_used(std::uint32_t c, bool soon) const {
-  for (unsigned attempt = 0; !soon || attempt < 4; ++attempt) {
+QUARRY_DEVICE std::uint64_t basic_slab<T>::find_used(std::uint32_t c, std::uint32_t attempts,
+                                                     bool only_sparse, std::uint32_t most) const {
+  for (std::uint32_t attempt = 0; attempt < attempts; ++attempt) {
     const std::uint32_t segment =
-        soon ? rare<&basic_slab::take_sparse>(c) : rare<&basic_slab::take_used>(c, attempt);
+        only_sparse ? rare<&basic_slab::take_sparse>(c) : rare<&basic_slab::take_used>(c, attempt);
     if (segment == index_set::none) break;
-    const std::uint32_t rights = rare<&basic_slab::recycle>(segment, c);
+    const std::uint32_t rights = rare<&basic_slab::recycle>(segment, c, most);
     if (rights != 0) return slab_word::recycled(segment, rights).value;
   }
   return slab_word::vacant(0).value;

@@ -24,9 +24,10 @@
 ///   free -> class c       adopt: by the lane that took it out of `free`, or was the first to use it. All slots are taken, by the entry. Bits are
 ///                         not touched: slots of a fresh segment are handed out by number
 ///   some slots free       lower: each lane that gives something back
-///   all slots taken       recycle: by one compare-exchange of the state, all free slots become rights of an entry.
-///                         Whoever draws a right then takes any bit that is set: there are enough at all times. Bits of
-///                         the state are moved to where they are taken from, before the entry hands out rights
+///   more slots taken      recycle: by one compare-exchange of the state, free slots become rights, of an entry (all of
+///                         them) or of lanes that would wait for one. Whoever has a right then takes any bit that is
+///                         set: there are enough at all times. Bits of the state are moved to where they are taken from,
+///                         before there are rights
 ///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and no bit
 ///                         is on its way, since bits come before counts: so one word decides. It clears the bits
 ///
@@ -187,15 +188,27 @@ class slab_segments {
     sparse(c).see_to_hint(segment);
   }
 
-  /// Takes all free slots of a used segment of class c, just taken out of a list; returns how many.
+  /// Takes free slots of a used segment of class c, just taken out of a list, but at most so many; returns how many. If
+  /// there are more, it is listed again.
   QUARRY_DEVICE std::uint32_t recycle(std::uint32_t segment, std::uint32_t c,
-                                      std::uint32_t capacity) const {
+                                      std::uint32_t capacity, std::uint32_t most) const {
     slab_state s = state(segment);
+    std::uint32_t rights = 0;
+    std::uint32_t left = 0;
+    std::uint32_t moved = 0;  // bits
+    std::uint32_t next = 0;
     do {
-      if (!s.is(c) || taken(s, capacity) == 0 || taken(s, capacity) == capacity) return 0;
-    } while (!state_word(segment).compare_exchange(s.word, full(c, capacity).word, simt::acquire));
-    if (is_few(capacity)) bits(segment, 0).bit_or(s.bits(), simt::relaxed);
-    return capacity - taken(s, capacity);
+      const std::uint32_t free = capacity - taken(s, capacity);
+      if (!s.is(c) || free == 0 || free == capacity) return 0;
+      rights = free < most ? free : most;
+      left = free - rights;
+      moved = is_few(capacity) ? lowest_set_bits(s.bits(), rights) : 0;
+      next = is_few(capacity) ? s.word & ~moved : s.word + rights;
+    } while (!state_word(segment).compare_exchange(s.word, next, simt::acquire));
+    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::relaxed);
+    if (left != 0)
+      list(c * 2 + (is_sparse(capacity - left, capacity) ? 1 : 0)).put(segment, simt::relaxed);
+    return rights;
   }
   /// Gives up so many rights that recycling has brought. Returns how many slots were taken before.
   QUARRY_DEVICE std::uint32_t renounce(std::uint32_t segment, std::uint32_t rights,

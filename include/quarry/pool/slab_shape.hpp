@@ -37,7 +37,7 @@ struct slab_tuning {
   std::uint32_t crowd = 1024;
   std::uint32_t crowd_ahead = 4;
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
-  std::uint32_t run_one_in = 256;  // but no larger share of the pool
+  std::uint32_t run_one_in = 32;   // but no larger share of the pool
   std::uint32_t roomy = 64;        // a pool of which less than this part was ever used
   std::uint32_t few_slots = 25;    // in a segment, so that their bits are kept in its state
 };
