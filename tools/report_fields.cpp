@@ -106,7 +106,9 @@ dot_state state_of(const json& point) {
   if (!outcome.empty() && outcome != "ok") return dot_state::lost;
   if (number_of(point, "corrupt") > 0 || number_of(point, "misaligned") > 0)
     return dot_state::unsound;
-  return number_of(point, "failures") > 0 ? dot_state::refused : dot_state::good;
+  // A number, or a share where refusals are a measure.
+  return number_of(point, "failures") > 0 || number_of(point, "refused") > 0 ? dot_state::refused
+                                                                             : dot_state::good;
 }
 
 std::string claim_text(const json& value) {

@@ -181,6 +181,15 @@ class Page(InFolder):
                         ({"name": "triangles", "better": "more"}, ["B"]), ({"unit": "ms", "better": "none"}, [])):
             self.assertEqual(compared(**y), best, y)
 
+    def test_who_refuses_is_not_the_quicker(self):
+        other = {"series": "B", "allocator": "B"}
+        for refusals in ({"failures": 3}, {"refused": 0.25}):
+            data = self.data_of_lines(point(x=1, ms=1.0, **refusals), point(x=2, ms=5.0), point(x=1, ms=4.0, **other),
+                                      point(x=2, ms=4.0, **other))
+            work = data["choice"]["everyone"]["work"][0]
+            self.assertEqual(([w["series"] for w in work["whole"]], [w["series"] for w in work["in_part"]]),
+                             (["B"], ["A"]), refusals)
+
     def test_unknown_kinds_and_empty_lines_are_ignored(self):
         file = self.folder / "odd.jsonl"
         file.write_text('\n{"kind":"comet"}\n \n' + json.dumps(point()) + "\r\n", encoding="utf-8")
