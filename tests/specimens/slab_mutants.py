@@ -27,8 +27,8 @@ MUTANTS = {
     "recycles_without_counting": (
         "", 2_000, COUNTED,
         [("slab_segments.hpp",
-          "!state_word(segment).compare_exchange(s.word, next, simt::acquire)",
-          "!state_word(segment).compare_exchange(s.word, s.word, simt::acquire)")]),
+          "next = is_few(capacity) ? s.word & ~moved : s.word + rights;",
+          "next = s.word;")]),
     # Rights are handed out to slots that nobody can take.
     "recycles_and_moves_no_bits": (
         "step limit", 200, FEW,

@@ -309,7 +309,9 @@ class basic_slab {
   /// end soon, and are not kept from it by single blocks; and while little of the pool is used, as the place where it looks
   /// tells, there is no hurry.
   QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c, std::uint32_t place) const {
-    return (c >= shape_.first_whole) | (place < shape_.roomy) ? 1 : shape_.plenty;
+    const bool one_will_do =
+        (c >= shape_.first_whole) | (place < shape_.roomy);  // fewer registers than ||
+    return one_will_do ? 1 : shape_.plenty;
   }
   QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
   QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, std::uint32_t attempts, bool only_sparse,
