@@ -165,5 +165,42 @@ TEST(Slab, StaysCompactWhenSizesDriftAndSomeBlocksLiveLong) {
   EXPECT_EQ(h.check_invariants(), "");
 }
 
+/// Lanes that hold a block each, and in some rounds give it back and take another. Sizes drift up to 8 KiB and back; a quarter
+/// of the lanes act in every round, others every 2nd, 8th or 32nd time.
+struct drift {
+  heap_ref<slab, cpu> heap;
+  std::uint32_t round;
+  bool frees;
+  void** blocks;
+  std::uint64_t lanes;
+  std::uint64_t* asked;  // and refused
+
+  void operator()() const {
+    const auto i = static_cast<std::uint32_t>(simt::global_thread());
+    const std::uint32_t random = simt::scramble(i * 64 + round);
+    const std::uint32_t one_in = i % 4 == 0 ? 1 : 1u << (2 * (i % 4) - 1);
+    if (i >= lanes || (round != 0 && random % one_in != 0)) return;
+    if (frees) return heap.free(blocks[i]);
+    const std::uint32_t span = 1024 + 448 * (round % 32 < 16 ? round % 32 : 32 - round % 32);
+    blocks[i] = heap.malloc(16 + simt::scramble(random + 1) % span);
+    simt::atomic_ref<std::uint64_t>(asked[0]).add(1, simt::relaxed);
+    if (blocks[i] == nullptr) simt::atomic_ref<std::uint64_t>(asked[1]).add(1, simt::relaxed);
+  }
+};
+
+/// Large slots must not leave blocks that live long behind, a few to a segment.
+TEST(Slab, RefusesFewWhenSizesDriftToEightKiB) {
+  const heap<slab, cpu> h(32_MiB);
+  std::vector<void*> blocks((32u << 20) / 5 * 4 / 4104);  // at the most, four fifths of the heap
+  std::uint64_t asked[2] = {};
+  const grid g = {.blocks = static_cast<std::uint32_t>(blocks.size() / 256 + 1), .threads = 256};
+  for (std::uint32_t round = 0; round < 64; ++round)
+    for (const bool frees : {true, false})
+      launch<cpu>(g, drift{h.ref(), round, frees, blocks.data(), blocks.size(), asked});
+  EXPECT_LE(asked[1], asked[0] / 25);
+  for (void* const p : blocks) h.free(p);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
 }  // namespace
 }  // namespace quarry

@@ -22,7 +22,7 @@
 ///   5. the free slots of any segment of the class,
 ///   6. any of these again, after the undrawn tickets of all entries were taken back (flush).
 /// Where the last were used slots, lanes that would have to wait take some for themselves: there may be few in a segment.
-/// Where single free segments do as well (few slots in one, or little of the pool was used yet), new ones come right after 1.
+/// While not much of the pool was ever used, a single free segment does as well as many, and new ones come right after 1.
 /// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
 /// entry had its last segments: that is part of malloc itself, and so is a short wait for it (malloc_soon). All
 /// else is called.
@@ -305,13 +305,11 @@ class basic_slab {
     const std::uint32_t some = quotient(shape_.least_own_slots, capacity);
     return is_own(entry) && capacity >= 256 && some > 1 ? (some < 8 ? some : 8) : 1;
   }
-  /// So many of 64 segments have to be free, or an entry of the class looks for used slots first. Segments with few slots
-  /// end soon, and are not kept from it by single blocks; and while little of the pool is used, as the place where it looks
-  /// tells, there is no hurry.
-  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c, std::uint32_t place) const {
-    const bool one_will_do =
-        (c >= shape_.first_whole) | (place < shape_.roomy);  // fewer registers than ||
-    return one_will_do ? 1 : shape_.plenty;
+  /// So many of 64 segments have to be free, or an entry of the class looks for used slots first; but any will do while not
+  /// much of the pool is used.
+  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c, std::uint64_t edge) const {
+    const std::uint32_t much = c < shape_.first_whole ? shape_.much_of_small : shape_.much;
+    return static_cast<std::uint32_t>(edge) < much ? 1 : shape_.plenty;
   }
   QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
   QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, std::uint32_t attempts, bool only_sparse,

@@ -22,7 +22,7 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t ca
   bool waits = rank == lanes - 1 && word.left(capacity) < lanes;
   if (waits && word.ticket() <= word.limit(capacity)) {
     // What was at a place last is probably free again: it is taken without a look.
-    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c, word.segment());
+    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c, frontier().peek());
     more = take_near(c, capacity, entry, whole, plenty, word);
     if (whole && !more.is_nothing()) {
       place(c).store(more.segment() + 1, simt::relaxed);
@@ -178,7 +178,7 @@ QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) cons
 /// found.
 template <slab_tuning T>
 QUARRY_DEVICE bool basic_slab<T>::find_own(visitor* v, std::uint32_t lanes) const {
-  const std::uint64_t edge = frontier().load(simt::relaxed);
+  const std::uint64_t edge = frontier().peek();
   const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
   const slab_word word{rare<&basic_slab::find_used>(v->c, 4u, any_new, lanes)};
   if (!word.is_vacant()) v->word = word;
@@ -293,12 +293,12 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
 /// segment. Who searches is waited for, so it should not ask memory more often than it has to.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
-  const std::uint64_t edge = frontier().load(simt::relaxed);
+  const std::uint64_t edge = frontier().peek();
   const std::uint32_t segments = wanted(v->entry, v->capacity, v->word);
   const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
   const auto used = static_cast<std::uint32_t>(any_new ? edge : edge >> 32);
   const std::uint32_t least = any_new ? least_for(v->entry, v->capacity) : 1;
-  const std::uint32_t plenty = plenty_for(v->c, used);
+  const std::uint32_t plenty = plenty_for(v->c, edge);
   slab_word word = slab_word::vacant(0);
   for (unsigned looks = 0; word.is_vacant() && looks < T.looks_for_free; ++looks)
     word = {rare<&basic_slab::take_anywhere>(segments, least, plenty, used)};

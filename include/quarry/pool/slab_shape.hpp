@@ -38,8 +38,11 @@ struct slab_tuning {
   std::uint32_t crowd_ahead = 4;
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
   std::uint32_t run_one_in = 32;   // but no larger share of the pool
-  std::uint32_t roomy = 64;        // a pool of which less than this part was ever used
-  std::uint32_t few_slots = 25;    // in a segment, so that their bits are kept in its state
+  // While less than this part of the pool was ever used, entries of slots up to a 32nd of a segment, and of larger ones,
+  // take free segments wherever there are any: fast. Beyond it they use used slots first: compact.
+  std::uint32_t much_of_small = 64;
+  std::uint32_t much = 2;
+  std::uint32_t few_slots = 25;  // in a segment, so that their bits are kept in its state
 };
 
 using slab_sizes = size_classes<16, 32768, 4>;
@@ -90,7 +93,8 @@ struct slab_shape {
       least_own_slots;  // that an entry takes at once which a warp has for itself, if they are small
   std::uint32_t plenty;  // free segments of 64
   std::uint32_t
-      roomy;  // the first so many segments: while no others were used, little of the pool is
+      much_of_small;   // segments that were used: a large part of the pool, for small slots
+  std::uint32_t much;  // and for others
 
   slab_shape() = default;
   constexpr explicit slab_shape(std::uint64_t pool)
@@ -114,7 +118,8 @@ struct slab_shape {
         longest_run(std::clamp(segments / Tuning.run_one_in, 1u, Tuning.longest_run)),
         least_own_slots(std::clamp(segments >> 15, 1u, 8u) * 512),
         plenty(std::clamp(segments / 16, 1u, Tuning.plenty)),
-        roomy(segments / Tuning.roomy) {}
+        much_of_small(segments / Tuning.much_of_small),
+        much(segments / Tuning.much) {}
 
   QUARRY_DEVICE constexpr std::uint32_t bitmap_words() const {  // of a segment
     return (1u << segment_log2) / 16 / 32 > 1 ? (1u << segment_log2) / 16 / 32 : 1;

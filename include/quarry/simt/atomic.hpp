@@ -104,6 +104,16 @@ class atomic_ref {
 #endif
   }
 
+  /// What it was at some time in this kernel: on a GPU from the multiprocessor's own cache, so that thousands may ask for
+  /// one word and not queue. For advice only.
+  QUARRY_DEVICE T peek() const {
+#if QUARRY_DEVICE_CODE
+    return gpu::peek(word_);
+#else
+    return load(relaxed);
+#endif
+  }
+
   QUARRY_DEVICE void store(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     gpu::store(word_, v, o);

@@ -93,6 +93,15 @@ template <class T>
 struct ptx_atomic {
   static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
 
+  /// May be old: coherent in a block only.
+  __device__ static T peek(T* word) {
+    T v;
+    if constexpr (sizeof(T) == 4)
+      asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(v) : "l"(address(word)) : "memory");
+    else
+      asm volatile("ld.relaxed.cta.global.u64 %0, [%1];" : "=l"(v) : "l"(address(word)) : "memory");
+    return v;
+  }
   __device__ static T load(T* word, std::memory_order o) {
     T v;
     if constexpr (sizeof(T) == 4) {
