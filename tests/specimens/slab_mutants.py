@@ -33,7 +33,7 @@ MUTANTS = {
     "recycles_and_moves_no_bits": (
         "step limit", 200, FEW,
         [("slab_segments.hpp",
-          "    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::relaxed);\n",
+          "    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::release);\n",
           "")]),
     # Rights that are taken back leave their bits behind: the slots are free twice.
     "renounces_and_leaves_the_bits": (

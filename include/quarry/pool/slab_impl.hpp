@@ -426,7 +426,6 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
   const std::uint32_t limit = word.limit(capacity);
   if (word.is_recycled()) {
     const std::uint32_t rights = limit - word.ticket();
-    simt::fence_stores();
     const std::uint32_t taken = segments_.renounce(word.segment(), rights, capacity);
     if (slab_segments::is_event(taken, rights, capacity))
       rare<&basic_slab::settle>(word.segment(), c, taken, rights, capacity);

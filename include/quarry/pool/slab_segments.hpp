@@ -40,7 +40,8 @@
 /// Large blocks are runs of segments; the first one's state says how many.
 ///
 /// Ordering: what an owner did is before the bit (a fence), and the bit before the count: who lowers it has seen the bit. Who takes a bit
-/// takes it by value. Who recycles acquires the count, who ends a segment has it too, and hands it on through `free`.
+/// takes it by value. Who recycles acquires the count, who ends a segment has it too, and hands it on through `free`. Who moves
+/// bits hands on what he acquired with them: others that have rights may take them.
 /// Progress: no waiting.
 
 #include <quarry/core/bitmap.hpp>
@@ -205,7 +206,7 @@ class slab_segments {
       moved = is_few(capacity) ? lowest_set_bits(s.bits(), rights) : 0;
       next = is_few(capacity) ? s.word & ~moved : s.word + rights;
     } while (!state_word(segment).compare_exchange(s.word, next, simt::acquire));
-    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::relaxed);
+    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::release);
     if (left != 0)
       list(c * 2 + (is_sparse(capacity - left, capacity) ? 1 : 0)).put(segment, simt::relaxed);
     return rights;
@@ -213,15 +214,16 @@ class slab_segments {
   /// Gives up so many rights that recycling has brought. Returns how many slots were taken before.
   QUARRY_DEVICE std::uint32_t renounce(std::uint32_t segment, std::uint32_t rights,
                                        std::uint32_t capacity) const {
-    if (!is_few(capacity)) return lower(segment, rights);
     std::uint32_t mine = 0;
     QUARRY_ROLLED
-    while (simt::popc(mine) < rights) {
+    while (is_few(capacity) && simt::popc(mine) < rights) {
       const std::uint32_t seen = bits(segment, 0).load(simt::relaxed);
       const std::uint32_t some = lowest_set_bits(seen, rights - simt::popc(mine));
       mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;
     }
-    return taken({set_bits(segment, 0, mine, capacity)}, capacity);
+    simt::fence_stores();
+    const std::uint32_t was = is_few(capacity) ? set_bits(segment, 0, mine, capacity) : 0;
+    return lower(segment, rights, was, capacity);
   }
 
   /// The slots that word w of a segment has.
