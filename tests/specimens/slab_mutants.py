@@ -45,8 +45,8 @@ MUTANTS = {
     "recycles_some_and_forgets_the_rest": (
         "not listed", 200, FEW,
         [("slab_segments.hpp",
-          "    if (left != 0)\n",
-          "    if (left == capacity)\n")]),
+          "    if (left != 0) enlist",
+          "    if (left == capacity) enlist")]),
     # Who waits for an entry is not told that there is no memory for it.
     "keeps_quiet_about_a_failure": (
         "step limit", 200, FEW,

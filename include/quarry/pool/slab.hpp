@@ -136,9 +136,7 @@ class basic_slab {
     }
     const std::uint32_t k = simt::popc(given);
     const std::uint32_t taken = segments_.lower(segment, k, was, capacity);
-    if (slab_segments::is_event(taken, k, capacity) &&
-        segments_.settle(segment, c, taken, k, capacity))
-      simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
+    if (slab_segments::is_event(taken, k, capacity)) settle(segment, c, taken, k, capacity);
   }
 
   /// How much of a block may be used: what was asked for, rounded up.

@@ -21,13 +21,15 @@ template <slab_tuning T>
 QUARRY_DEVICE std::uint32_t basic_slab<T>::take_run_soon(std::uint32_t segments) const {
   if (segments > index_set::short_run) return rare<&basic_slab::take_run>(segments);
   std::uint32_t first = index_set::none;
-  if (segments > 1) first = segments_.runs().take_soon(segments, salt(), 16);
-  const auto edge = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
-  const std::uint32_t used = edge < shape_.segments ? edge : shape_.segments;
-  for (unsigned looks = 0; segments == 1 && first == index_set::none && looks < T.looks_for_free;
-       ++looks) {
-    const slab_word word{rare<&basic_slab::take_anywhere>(1u, 1u, 1u, used)};
-    if (!word.is_vacant()) first = word.segment();
+  if (segments > 1) {
+    first = segments_.runs().take_soon(segments, salt(), 16);
+  } else {
+    const auto edge = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
+    const std::uint32_t used = edge < shape_.segments ? edge : shape_.segments;
+    for (unsigned looks = 0; first == index_set::none && looks < T.looks_for_free; ++looks) {
+      const slab_word word{rare<&basic_slab::take_anywhere>(1u, 1u, 1u, used)};
+      if (!word.is_vacant()) first = word.segment();
+    }
   }
   return first != index_set::none ? first : segments_.free().take_soon(segments, salt(), 4096);
 }

@@ -169,7 +169,7 @@ class slab_segments {
   QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
                             std::uint32_t k, std::uint32_t capacity) const {
     if (taken != k) {
-      list(c * 2 + (is_sparse(taken - k, capacity) ? 1 : 0)).put(segment, simt::relaxed);
+      enlist(segment, c, taken - k, capacity);
       return false;
     }
     QUARRY_ROLLED
@@ -207,8 +207,7 @@ class slab_segments {
       next = is_few(capacity) ? s.word & ~moved : s.word + rights;
     } while (!state_word(segment).compare_exchange(s.word, next, simt::acquire));
     if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::release);
-    if (left != 0)
-      list(c * 2 + (is_sparse(capacity - left, capacity) ? 1 : 0)).put(segment, simt::relaxed);
+    if (left != 0) enlist(segment, c, capacity - left, capacity);
     return rights;
   }
   /// Gives up so many rights that recycling has brought. Returns how many slots were taken before.
@@ -237,6 +236,11 @@ class slab_segments {
   }
 
  private:
+  /// Lists a segment of which so many slots are taken, and not all.
+  QUARRY_DEVICE void enlist(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
+                            std::uint32_t capacity) const {
+    list(c * 2 + (is_sparse(taken, capacity) ? 1 : 0)).put(segment, simt::relaxed);
+  }
   /// Lowers the count of a segment by k slots whose bits are known to be set. Returns what it was.
   QUARRY_DEVICE std::uint32_t lower(std::uint32_t segment, std::uint32_t k) const {
     return slab_state{state_word(segment).fetch_sub(k, simt::between_fences)}.count();
