@@ -49,6 +49,7 @@
 #include <quarry/pool/slab_shape.hpp>
 #include <quarry/simt/atomic.hpp>
 
+#include <bit>
 #include <cstdint>
 
 namespace quarry {
@@ -95,7 +96,7 @@ class slab_segments {
         words_per_segment_(words),
         free_(metadata, "free segments", segments),
         runs_(metadata, "free runs", segments),
-        state_mask_((1u << log2_ceil(ceil_div(segments, 4u))) - 1),
+        state_mask_(std::bit_ceil(ceil_div(segments, 4u)) - 1),
         states_(metadata.take<std::uint32_t>("states", (std::uint64_t{state_mask_} + 1) * 4)),
         bits_(metadata.take<std::uint32_t>("bits", std::uint64_t{segments} * words)),
         list_length_(static_cast<std::uint32_t>(index_set::length(segments))),
