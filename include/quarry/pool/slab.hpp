@@ -45,6 +45,7 @@
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/pool/slab_entry.hpp>
+#include <quarry/pool/slab_frontier.hpp>
 #include <quarry/pool/slab_segments.hpp>
 #include <quarry/pool/slab_shape.hpp>
 #include <quarry/simt/ids.hpp>
@@ -72,7 +73,7 @@ class basic_slab {
         self_(metadata.take<basic_slab>("slab", 1)),
         entries_(metadata, shape_.entries()),
         supplied_(metadata, "supplied entries", shape_.entries()),
-        frontier_(metadata.take<std::uint64_t>("frontier", 1)),
+        frontier_(metadata),
         places_(metadata.take<std::uint32_t>("places", shape_.places())),
         segments_(metadata, shape_.segments, shape_.classes, shape_.bitmap_words(),
                   Tuning.few_slots) {}
@@ -80,7 +81,7 @@ class basic_slab {
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     if (lane != 0 || lanes == 0) return;
     *self_ = *this;
-    *frontier_ = std::uint64_t{shape_.segments} << 32;
+    frontier_.set(0, shape_.segments);
   }
 
   QUARRY_DEVICE void* malloc(std::size_t n) const {
@@ -305,9 +306,9 @@ class basic_slab {
   }
   /// So many of 64 segments have to be free, or an entry of the class looks for used slots first; but any will do while not
   /// much of the pool is used.
-  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c, std::uint64_t edge) const {
+  QUARRY_DEVICE std::uint32_t plenty_for(std::uint32_t c, slab_frontier::view edge) const {
     const std::uint32_t much = c < shape_.first_whole ? shape_.much_of_small : shape_.much;
-    return static_cast<std::uint32_t>(edge) < much ? 1 : shape_.plenty;
+    return edge.first() < much ? 1 : shape_.plenty;
   }
   QUARRY_DEVICE std::uint64_t search(const visitor* v) const;
   QUARRY_DEVICE std::uint64_t find_used(std::uint32_t c, std::uint32_t attempts, bool only_sparse,
@@ -365,16 +366,12 @@ class basic_slab {
   void visit_entries(Visit&& visit) const;  // visit(class, entry, word) for those with good tickets
   const char* check_segment(std::uint32_t i, slab_state s, const holdings& held) const;
 
-  QUARRY_DEVICE simt::atomic_ref<std::uint64_t> frontier() const {
-    return simt::atomic_ref<std::uint64_t>(*frontier_);
-  }
-
   std::byte* pool_;
   shape_type shape_;
   basic_slab* self_;
   slab_entries entries_;
-  index_set supplied_;       // entries that may have good tickets
-  std::uint64_t* frontier_;  // the first segment never used, and above bit 32 the end of the pool
+  index_set supplied_;  // entries that may have good tickets
+  slab_frontier frontier_;
   std::uint32_t*
       places_;  // by class and warp: one above the segment that lanes which wanted whole ones had last
   slab_segments segments_;

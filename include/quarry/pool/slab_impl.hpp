@@ -22,7 +22,7 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t ca
   bool waits = rank == lanes - 1 && word.left(capacity) < lanes;
   if (waits && word.ticket() <= word.limit(capacity)) {
     // What was at a place last is probably free again: it is taken without a look.
-    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c, frontier().peek());
+    const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c, frontier_.glance());
     more = take_near(c, capacity, entry, whole, plenty, word);
     if (whole && !more.is_nothing()) {
       place(c).store(more.segment() + 1, simt::relaxed);
@@ -178,8 +178,7 @@ QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) cons
 /// found.
 template <slab_tuning T>
 QUARRY_DEVICE bool basic_slab<T>::find_own(visitor* v, std::uint32_t lanes) const {
-  const std::uint64_t edge = frontier().peek();
-  const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
+  const bool any_new = frontier_.glance().any_new();
   const slab_word word{rare<&basic_slab::find_used>(v->c, 4u, any_new, lanes)};
   if (!word.is_vacant()) v->word = word;
   return !word.is_vacant();
@@ -293,15 +292,14 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
 /// segment. Who searches is waited for, so it should not ask memory more often than it has to.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
-  const std::uint64_t edge = frontier().peek();
+  const slab_frontier::view edge = frontier_.glance();
   const std::uint32_t segments = wanted(v->entry, v->capacity, v->word);
-  const bool any_new = static_cast<std::uint32_t>(edge) < edge >> 32;
-  const auto used = static_cast<std::uint32_t>(any_new ? edge : edge >> 32);
+  const bool any_new = edge.any_new();
   const std::uint32_t least = any_new ? least_for(v->entry, v->capacity) : 1;
   const std::uint32_t plenty = plenty_for(v->c, edge);
   slab_word word = slab_word::vacant(0);
   for (unsigned looks = 0; word.is_vacant() && looks < T.looks_for_free; ++looks)
-    word = {rare<&basic_slab::take_anywhere>(segments, least, plenty, used)};
+    word = {rare<&basic_slab::take_anywhere>(segments, least, plenty, edge.used())};
   if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
   if (plenty > 1 || !any_new) {
     word = {rare<&basic_slab::find_used>(v->c, 4u, true, all_of_them)};
@@ -390,16 +388,13 @@ template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_any() const {
   return found(segments_.free().take(salt(), 4), 1);
 }
-/// Up to so many that nobody used before. The frontier may run beyond the end: then there are none.
+/// Up to so many that nobody used before.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::take_new(std::uint32_t segments) const {
-  std::uint64_t seen = frontier().load(simt::relaxed);
-  if (static_cast<std::uint32_t>(seen) < seen >> 32)
-    seen = frontier().fetch_add(segments, simt::relaxed);
-  const auto first = static_cast<std::uint32_t>(seen);
-  const auto end = static_cast<std::uint32_t>(seen >> 32);
-  if (first >= end) return slab_word::vacant(0).value;
-  return slab_word::fresh(first, segments < end - first ? segments : end - first).value;
+  const slab_frontier::view seen = frontier_.pass(segments);
+  if (!seen.any_new()) return slab_word::vacant(0).value;
+  const std::uint32_t left = seen.end() - seen.first();
+  return slab_word::fresh(seen.first(), segments < left ? segments : left).value;
 }
 
 // ---- taking undrawn tickets back ------------------------------------------------------------------------

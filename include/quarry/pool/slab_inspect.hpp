@@ -143,7 +143,7 @@ template <slab_tuning T>
 const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
                                          const holdings& held) const {
   if (s.kind() > shape_.classes) return " has no such class";
-  const bool unused = i >= static_cast<std::uint32_t>(frontier().load(simt::relaxed));
+  const bool unused = i >= frontier_.look().first();
   if (segments_.free().contains(i) && segments_.runs().contains(i)) return " is free twice";
   if ((unused || segments_.is_free(i)) != (s.kind() == 0))
     return s.kind() == 0 ? " is lost: no class has it, and it is not free" : " is free and in use";

@@ -24,8 +24,7 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::take_run_soon(std::uint32_t segments)
   if (segments > 1) {
     first = segments_.runs().take_soon(segments, salt(), 16);
   } else {
-    const auto edge = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
-    const std::uint32_t used = edge < shape_.segments ? edge : shape_.segments;
+    const std::uint32_t used = frontier_.look().used();
     for (unsigned looks = 0; first == index_set::none && looks < T.looks_for_free; ++looks) {
       const slab_word word{rare<&basic_slab::take_anywhere>(1u, 1u, 1u, used)};
       if (!word.is_vacant()) first = word.segment();
@@ -34,7 +33,7 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::take_run_soon(std::uint32_t segments)
   return first != index_set::none ? first : segments_.free().take_soon(segments, salt(), 4096);
 }
 /// Segments that nobody used before, all of them or none. Short runs by one addition, since many may want some at once;
-/// where that goes beyond the end, what is left before it becomes free. (The frontier has room for 2^26 lanes that do so.)
+/// where that goes beyond the end, what is left before it becomes free.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint32_t basic_slab<T>::take_new_run(std::uint32_t segments) const {
   if (segments <= index_set::short_run) {
@@ -43,22 +42,13 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::take_new_run(std::uint32_t segments) 
     segments_.free().put_run(some.segment(), some.size());  // vacant: none
     return index_set::none;
   }
-  std::uint64_t seen = frontier().load(simt::relaxed);
-  do {
-    if (static_cast<std::uint32_t>(seen) + std::uint64_t{segments} > seen >> 32)
-      return index_set::none;
-  } while (!frontier().compare_exchange(seen, seen + segments, simt::relaxed));
-  return static_cast<std::uint32_t>(seen);
+  return frontier_.take(segments);
 }
 /// Those that are left, of which there are too few for a run: into the set, where they may join others.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::open_all() const {
-  std::uint64_t seen = frontier().load(simt::relaxed);
-  do {
-    if (static_cast<std::uint32_t>(seen) >= seen >> 32) return;
-  } while (!frontier().compare_exchange(seen, (seen >> 32) * 0x1'0000'0001u, simt::relaxed));
-  const auto first = static_cast<std::uint32_t>(seen);
-  segments_.free().put_run(first, static_cast<std::uint32_t>(seen >> 32) - first);
+  const slab_frontier::view rest = frontier_.take_rest();
+  if (rest.any_new()) segments_.free().put_run(rest.first(), rest.end() - rest.first());
 }
 
 template <slab_tuning T>

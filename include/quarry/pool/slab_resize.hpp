@@ -8,7 +8,8 @@
 /// Shape and metadata are those of the longest pool from the beginning. A segment behind the present end is one that
 /// nobody can find: it is not in `free`, no class has it, no entry leads to it, and it lies beyond the end that the
 /// frontier knows. Growing moves that end; shrinking too, and where it comes to segments that were used, it makes free
-/// what entries hold, and takes free segments out, from the end downwards, until it meets one that is in use. For everybody else the withheld ones look like a large block that is never freed.
+/// what entries hold, and takes free segments out, from the end downwards, until it meets one that is in use. For
+/// everybody else the withheld ones look like a large block that is never freed.
 ///
 /// Between kernels, by one lane. Bound: a try that fails is followed by one for half as much, so there are two passes
 /// over the words of `free` for each power of two, at most.
@@ -28,8 +29,7 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::resize(std::uint64_t from, std::uint6
   std::uint32_t end = segments(from);
   if (end < shape_.segments) segments_.state_word(end).store(0, simt::relaxed);
   const std::uint32_t wanted = segments(to);
-  auto used = static_cast<std::uint32_t>(frontier().load(simt::relaxed));
-  used = used < end ? used : end;
+  std::uint32_t used = frontier_.look().used();
   if (wanted > end || wanted >= used) {
     end = wanted;
   } else if (wanted < end) {
@@ -49,7 +49,7 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::resize(std::uint64_t from, std::uint6
   if (end < shape_.segments)
     segments_.state_word(end).store(slab_state::withheld(shape_.segments - end).word,
                                     simt::relaxed);
-  frontier().store(std::uint64_t{end} << 32 | used, simt::relaxed);
+  frontier_.set(used, end);
   return std::uint64_t{end} << shape_.segment_log2;
 }
 
