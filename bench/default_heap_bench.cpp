@@ -36,6 +36,7 @@ constexpr bool gpu = false;
 #endif
 using heap_type = heap<slab, machine>;
 
+constexpr std::uint64_t vinkler_warps = gpu ? 960 : 96;  // in ACD and P
 constexpr double no_aim = std::numeric_limits<double>::infinity();
 
 struct settings {
@@ -102,7 +103,6 @@ std::vector<row> rows_of(const settings& s) {
                     work(blocks, {n, n}, s.lanes),
                     {n <= 256 ? 0.035 : 0.060},
                     {n <= 256 ? 0.022 : 0.025}});
-  const std::uint64_t vinkler = gpu ? 960 : 96;
   for (row r : {
            row{"16-1024 B a lane", work(blocks, {16, 1024}, s.lanes), {0.080}, {0.040}},
            row{"16-8192 B a lane", work(blocks, {16, 8192}, s.lanes), {0.150}, {0.045}},
@@ -128,11 +128,11 @@ std::vector<row> rows_of(const settings& s) {
                {0.55},
                {}},
            row{"ACD: one lane a warp, 100 x 16 B",
-               batches(of_one_lane(work(batch, {16, 16}, vinkler)), 100),
+               batches(of_one_lane(work(batch, {16, 16}, vinkler_warps)), 100),
                {0.18},
                {}},
            row{"P: ten launches, one lane a warp, 16 B",
-               rounds(of_one_lane(work(chance, {16, 16}, vinkler)), 10),
+               rounds(of_one_lane(work(chance, {16, 16}, vinkler_warps)), 10),
                {0.049},
                {}},
            row{"a sixteenth of the lanes, 16 x 64 B each",
@@ -230,6 +230,7 @@ class default_heap {
       for (row& r : rows_) measure(r);
       fill_heaps();
       measure_cold();
+      measure_launches();
     }
     if (const std::string wrong = heap_->check_invariants(); !wrong.empty()) {
       std::fprintf(stderr, "the heap is damaged: %s\n", wrong.c_str());
@@ -315,6 +316,22 @@ class default_heap {
     const bench_figures f = block_bench<slab, machine>(request_).run(cell);
     note(f);
     at("a new heap's first 64 B a lane", {0.08}).seen.push_back(f.time.median);
+  }
+
+  /// P without its calls: launches follow each other no faster, however quick an allocator is.
+  void measure_launches() {
+    const bench_team team{vinkler_warps, 1};
+    const bench_chance<heap_type::ref_type> idle{heap_->ref(), {0, 1}, 16, 0, nullptr};
+    const bench_clock<machine> clock;
+    std::vector<double> times;
+    for (std::uint64_t i = 0; i <= settings_.repeats; ++i)
+      times.push_back(clock
+                          .time([&] {
+                            for (unsigned n = 0; n < 10; ++n) clock.start(team.launch_grid(), idle);
+                          })
+                          .milliseconds);
+    times.erase(times.begin());  // to warm up
+    at("P's ten launches if nobody calls", {}).seen.push_back(summary(times).median);
   }
 
   /// The figure of a row beyond the list, made when it is first asked for.
