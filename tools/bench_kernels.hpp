@@ -5,8 +5,8 @@
 ///
 ///   bench_malloc, bench_free   a block a worker, kept in blocks[worker]
 ///   bench_churn                malloc, write, free in a register
-///   bench_batch                several blocks a worker, kept in blocks[]; the form that verifies serves churn too
-///   bench_session              the same with warp_arena's own calls: start, alloc, end
+///   bench_batch                several blocks a worker, kept in blocks[]; the form that verifies serves churn too.
+///                              With warp_arena's own calls, where it has them: start, alloc, end
 ///   bench_chance               one step of a random walk between holding a block and holding none
 ///   bench_timed_call           malloc or free with a clock around it
 
@@ -19,6 +19,7 @@
 
 #include <algorithm>
 #include <cstdint>
+#include <utility>
 
 namespace quarry::tool {
 
@@ -98,6 +99,33 @@ struct bench_churn {
   }
 };
 
+/// Heaps whose lanes open an arena for their warp, and free it as a whole.
+template <class Ref>
+concept bench_has_arenas = requires(const Ref heap) {
+  heap.allocator().start();
+};
+
+/// How the lanes of a batch call a heap: each for itself, or as an arena's users do.
+template <class Ref>
+struct bench_caller {
+  Ref heap;
+
+  QUARRY_DEVICE void* malloc(std::uint64_t size) const { return heap.malloc(size); }
+  QUARRY_DEVICE void free(void* block) const {
+    if constexpr (Ref::can.frees_one) heap.free(block);
+  }
+  QUARRY_DEVICE void end() const {}
+};
+template <bench_has_arenas Ref>
+struct bench_caller<Ref> {
+  decltype(std::declval<const Ref&>().allocator().start()) arena;
+
+  QUARRY_DEVICE explicit bench_caller(const Ref& heap) : arena(heap.allocator().start()) {}
+  QUARRY_DEVICE void* malloc(std::uint64_t size) { return arena.alloc(size); }
+  QUARRY_DEVICE void free(void*) const {}  // at the end, with all others
+  QUARRY_DEVICE void end() { arena.end(); }
+};
+
 /// What of a batch a kernel does.
 enum class bench_part : std::uint8_t { both, mallocs, frees };
 
@@ -116,9 +144,10 @@ struct bench_batch {
     std::uint64_t worker;
     if (!team.find(worker)) return;
     for (std::uint32_t round = 0; round < rounds; ++round) {
+      bench_caller<Ref> caller{heap};
       for (std::uint32_t i = 0; part != bench_part::frees && i < batch; ++i) {
         const std::uint64_t at = i * team.workers + worker;
-        void* block = heap.malloc(size);
+        void* block = caller.malloc(size);
         blocks[at] = block;
         if (Verify && judge.accept(block, size))
           bench_block{block, number(at, round), size}.write();
@@ -129,51 +158,15 @@ struct bench_batch {
         if (Verify && judge.usable(block, size) &&
             !bench_block{block, number(at, round), size}.intact())
           judge.count_corrupt();
-        if constexpr (Ref::can.frees_one) heap.free(block);
+        caller.free(block);
       }
+      caller.end();
     }
   }
 
  private:
   QUARRY_DEVICE static std::uint64_t number(std::uint64_t at, std::uint32_t round) {
     return at | std::uint64_t{round} << 40;
-  }
-};
-
-/// Heaps whose lanes open an arena for their warp, and free it as a whole.
-template <class Ref>
-concept bench_has_arenas = requires(const Ref heap) {
-  heap.allocator().start();
-};
-
-template <class Ref, bool Verify>
-struct bench_session {
-  Ref heap;
-  bench_team team;
-  std::uint64_t size;
-  std::uint32_t batch;
-  std::uint32_t rounds;
-  void** blocks;  // batch * workers
-  bench_judge judge;
-
-  QUARRY_DEVICE void operator()() const {
-    std::uint64_t worker;
-    if (!team.find(worker)) return;
-    for (std::uint32_t round = 0; round < rounds; ++round) {
-      auto warp = heap.allocator().start();
-      for (std::uint32_t i = 0; i < batch; ++i) {
-        const std::uint64_t at = i * team.workers + worker;
-        void* block = warp.alloc(size);
-        blocks[at] = block;
-        if (Verify && judge.accept(block, size)) bench_block{block, at, size}.write();
-      }
-      for (std::uint32_t i = 0; Verify && i < batch; ++i) {
-        const std::uint64_t at = i * team.workers + worker;
-        if (judge.usable(blocks[at], size) && !bench_block{blocks[at], at, size}.intact())
-          judge.count_corrupt();
-      }
-      warp.end();
-    }
   }
 };
 

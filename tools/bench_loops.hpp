@@ -64,13 +64,11 @@ class loop_bench : public bench_site<Allocator, Machine> {
     }
   }
 
-  /// As the paper's users write it, where arenas are what the allocator is for.
   template <bool Verify>
   auto work(const bench_team& team, const bench_load& load, std::uint32_t rounds,
             void** blocks) const {
-    using kernel =
-        std::conditional_t<arenas, bench_session<ref_type, Verify>, bench_batch<ref_type, Verify>>;
-    return kernel{this->ref(), team, load.size, load.batch, rounds, blocks, this->judge()};
+    return bench_batch<ref_type, Verify>{this->ref(), team,   load.size,    load.batch,
+                                         rounds,      blocks, this->judge()};
   }
 
   /// The mean over all loads.
