@@ -13,9 +13,9 @@
 ///
 /// Invariant: between calls a word that is not empty has its bit in `some`, and so on upwards. Whoever makes a
 /// word non-empty sets the hint. Whoever empties it clears the hint, then looks at the word again and sets the
-/// hint if it is not empty any more: hints are changed by read-modify-writes that acquire and release, so of a
-/// put and a clearing that meet either the put's hint comes second, or the second look sees the put. A hint to an empty word
-/// costs who follows it: a set that is nearly empty, with hints that say otherwise, is slow for everybody.
+/// hint if it is not empty any more: a hint is set by a read-modify-write that releases and cleared by one that
+/// acquires, so of a put and a clearing that meet either the put's hint comes second, or the second look sees the put. A hint
+/// to an empty word costs who follows it: a set that is nearly empty, with hints that say otherwise, is slow for everybody.
 /// Ordering: put releases and take acquires: what was done before the put is past for the taker.
 /// Bound: a taker follows at most as many empty hints as there are words; one that lost `patience` races walks over
 /// all words once. none means that the hints led nowhere; while another lane is between clearing a hint and
@@ -162,9 +162,10 @@ class index_set {
     return word(words() + hint_words() + t);
   }
 
+  /// Word w was empty, and is not now. Who clears the hint later acquires that: then it finds what is there.
   QUARRY_DEVICE void set_hint(std::uint32_t w) const {
-    if (some(w / 64).fetch_or(bit(w), simt::acq_rel) == 0)
-      top(w / 4096).fetch_or(bit(w / 64), simt::acq_rel);
+    if (some(w / 64).fetch_or(bit(w), simt::after_loads) == 0)
+      top(w / 4096).fetch_or(bit(w / 64), simt::after_loads);
   }
   /// Word w was empty.
   QUARRY_DEVICE void clear_hint(std::uint32_t w) const {

@@ -282,7 +282,7 @@ class basic_slab {
       simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
   }
   QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c) const {
-    segments_.see_to_hints(segment, c);
+    segments_.see_to_hints(segment, c, shape_.capacity(c));
   }
 
   // Getting slots, in slab_impl.hpp.
@@ -365,6 +365,11 @@ class basic_slab {
   template <class Visit>
   void visit_entries(Visit&& visit) const;  // visit(class, entry, word) for those with good tickets
   const char* check_segment(std::uint32_t i, slab_state s, const holdings& held) const;
+  /// Given up, or never used. (What its state says is of no meaning then.)
+  bool is_free(std::uint32_t segment) const {
+    const slab_frontier::view edge = frontier_.look();
+    return segments_.is_free(segment) || (segment >= edge.first() && segment < edge.end());
+  }
 
   std::byte* pool_;
   shape_type shape_;

@@ -419,6 +419,7 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
   } while (
       !entries_.at(entry).compare_exchange(word.value, slab_word::vacant(0).value, simt::acquire));
   const std::uint32_t limit = word.limit(capacity);
+  simt::fence_stores();  // what the entry handed on
   if (word.is_recycled()) {
     const std::uint32_t rights = limit - word.ticket();
     const std::uint32_t taken = segments_.renounce(word.segment(), rights, capacity);

@@ -62,13 +62,14 @@ void basic_slab<T>::visit_pieces(Visit&& visit) const {
   for (std::uint32_t i = 0; i < shape_.segments; ++i) {
     pool_piece piece{std::uint64_t{i} << shape_.segment_log2, segment_bytes()};
     const slab_state state = segments_.state(i);
-    if (state.kind() == slab_state::large) {
+    const bool is_run = !is_free(i) && state.kind() == slab_state::large;
+    if (is_run) {
       const std::uint32_t length = state.run_length();
       piece.size = piece.block_bytes = std::uint64_t{length} << shape_.segment_log2;
       piece.kind = state.is_withheld() ? piece_kind::withheld : piece_kind::single;
       piece.blocks = piece.live = state.is_withheld() ? 0 : 1;
       i += length - 1;
-    } else if (state.kind() != 0) {
+    } else if (!is_free(i)) {
       const std::uint32_t c = state.kind() - 1;
       piece.block_bytes = slab_sizes::size_of(c);
       piece.blocks = shape_.capacity(c);
@@ -143,13 +144,13 @@ template <slab_tuning T>
 const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
                                          const holdings& held) const {
   if (s.kind() > shape_.classes) return " has no such class";
-  const bool unused = i >= frontier_.look().first();
   if (segments_.free().contains(i) && segments_.runs().contains(i)) return " is free twice";
-  if ((unused || segments_.is_free(i)) != (s.kind() == 0))
-    return s.kind() == 0 ? " is lost: no class has it, and it is not free" : " is free and in use";
-  const std::uint32_t capacity = s.kind() == 0 ? 0 : shape_.capacity(s.kind() - 1);
-  const std::uint32_t taken = s.kind() == 0 ? 0 : segments_.taken(s, capacity);
-  if (s.kind() != 0 && (taken == 0 || taken > capacity)) return " counts its slots wrongly";
+  const bool is_classless = s.kind() == 0;
+  if (is_classless && !is_free(i)) return " is lost: no class has it, and it is not free";
+  const std::uint32_t capacity = is_classless ? 0 : shape_.capacity(s.kind() - 1);
+  const std::uint32_t taken = is_classless ? 0 : segments_.taken(s, capacity);
+  if (!is_classless && (taken == 0 || taken > capacity)) return " counts its slots wrongly";
+  if (is_free(i) && (taken != capacity || held.of(i) != 0)) return " is free and in use";
   std::uint32_t free = 0;
   for (std::uint32_t w = 0; w < shape_.bitmap_words(); ++w) {
     const std::uint32_t bits = segments_.bits(i, w).load(simt::relaxed);
@@ -157,7 +158,7 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
     if ((bits & ~present) != 0) return " has a bit where there is no slot";
     free += simt::popc(bits);
   }
-  if (s.kind() == 0) return free == 0 ? "" : " is free, and has a bit set";
+  if (is_free(i)) return free == 0 ? "" : " is free, and has a bit set";
   const bool few = segments_.is_few(capacity);
   if (few && s.bits() >> capacity != 0) return " has a bit where there is no slot";
   if (free != (few ? 0 : capacity - taken) + held.in(held.rights, i))

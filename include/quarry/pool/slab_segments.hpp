@@ -29,7 +29,9 @@
 ///                         set: there are enough at all times. Bits of the state are moved to where they are taken from,
 ///                         before there are rights
 ///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and no bit
-///                         is on its way, since bits come before counts: so one word decides. It clears the bits
+///                         is on its way, since bits come before counts: so one word decides. It clears bits and state.
+///                         Or by whoever owns all slots, as if they never had been taken: bits are clear, and the state may
+///                         go on saying that all are taken, since that means nothing in a free segment
 ///
 /// Lists. Who makes the first slot free lists a segment as dense, who makes a quarter free as sparse, and who ends it
 /// takes it out of both. Who looks for free slots takes it out of one: so it may be in a list in error, which its
@@ -156,11 +158,9 @@ class slab_segments {
     for (std::uint32_t i = 0; i < n; ++i)
       state_word(first + i).store(full(c, capacity).word, simt::relaxed);
   }
-  /// The other way round: a segment all of whose slots the caller owns, none of them free.
-  QUARRY_DEVICE void give_up(std::uint32_t segment) const {
-    state_word(segment).store(0, simt::relaxed);
-    free_.put(segment);
-  }
+  /// The other way round: a segment all of whose slots the caller owns, none of them free. Its state stays: nothing in it
+  /// can be recycled.
+  QUARRY_DEVICE void give_up(std::uint32_t segment) const { free_.put(segment, simt::after_fence); }
   /// Whether it is a moment when the segment is to be listed or given up: of so many that were taken, k are free now.
   QUARRY_DEVICE static bool is_event(std::uint32_t taken, std::uint32_t k, std::uint32_t capacity) {
     return taken == capacity || taken == k ||
@@ -185,8 +185,9 @@ class slab_segments {
     free_.put(segment);
     return last;
   }
-  QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c) const {
-    dense(c).see_to_hint(segment);
+  QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c,
+                                  std::uint32_t capacity) const {
+    if (capacity > 32) dense(c).see_to_hint(segment);
     sparse(c).see_to_hint(segment);
   }
 

@@ -30,7 +30,8 @@ inline constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
 ///   by_value     acquire, for a read whose value everything depends on that comes after: an address computed from
 ///                it, or a branch. A GPU performs no access before it knows where and whether. Data reached that
 ///                way must not be read through the cache (atomic loads are not), or be the reader's own.
-///   after_loads  release, for a write after a branch on what loads found: others may overwrite what was read.
+///   after_loads  release, for a write after a branch on what loads or atomics found: these are over, and others may
+///                overwrite what was read.
 ///   before_fence acquire, for reads of many words, and then one fence_loads() for all of them.
 ///   after_fence  release, for a write with a fence_stores() some way before it, while other things happen.
 ///   between_fences  acquire and release, with a fence_stores() before it, and after it a release to whoever goes on
