@@ -21,8 +21,8 @@ MUTANTS = {
     "ends_with_its_bits_set": (
         "", 200, COUNTED,
         [("slab_segments.hpp",
-          "      bits(segment, w).store(0, simt::relaxed);\n",
-          "      (void)bits(segment, w).load(simt::relaxed);\n")]),
+          "bits(segment, w).store(0, simt::relaxed);\n",
+          "(void)bits(segment, w).load(simt::relaxed);\n")]),
     # Rights are handed out, but the count does not say so: two entries, or an entry and the segment's end, share slots.
     "recycles_without_counting": (
         "", 2_000, COUNTED,
@@ -69,6 +69,18 @@ MUTANTS = {
           "    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);\n",
           "    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);\n"
           "    if (is_one(company)) (void)set_bit(segment, slot, capacity, was);\n")]),
+    # A segment is free before it is out of its lists: who takes it may list it again, and that is undone.
+    "gives_up_before_it_unlists": (
+        "not listed", 100_000, FEW,
+        [("slab_segments.hpp",
+          "    bool last = false;\n",
+          "    give_up(segment);\n    bool last = false;\n"),
+         ("slab_segments.hpp",
+          "    give_up(segment);  // after a branch on what the lists had: somebody may list it again now\n",
+          ""),
+         ("slab_segments.hpp",
+          "    give_up(segment);\n    if (capacity > 32)",
+          "    if (capacity > 32)")]),
     # Segments are taken again, but the last of them still looks free: what is given back in it is lost.
     "leaves_one_without_a_class": (
         "", 2_000, FEW,

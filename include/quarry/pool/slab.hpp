@@ -279,10 +279,10 @@ class basic_slab {
   QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
                             std::uint32_t k, std::uint32_t capacity) const {
     if (segments_.settle(segment, c, taken, k, capacity))
-      simt::out_of_line_leaf<&basic_slab::see_to_hints>(self_, segment, c);
+      simt::out_of_line_leaf<&basic_slab::give_up_last>(self_, segment, c);
   }
-  QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c) const {
-    segments_.see_to_hints(segment, c, shape_.capacity(c));
+  QUARRY_DEVICE void give_up_last(std::uint32_t segment, std::uint32_t c) const {
+    segments_.give_up_last(segment, c, shape_.capacity(c));
   }
 
   // Getting slots, in slab_impl.hpp.

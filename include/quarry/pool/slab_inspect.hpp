@@ -145,12 +145,10 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
                                          const holdings& held) const {
   if (s.kind() > shape_.classes) return " has no such class";
   if (segments_.free().contains(i) && segments_.runs().contains(i)) return " is free twice";
-  const bool is_classless = s.kind() == 0;
-  if (is_classless && !is_free(i)) return " is lost: no class has it, and it is not free";
-  const std::uint32_t capacity = is_classless ? 0 : shape_.capacity(s.kind() - 1);
-  const std::uint32_t taken = is_classless ? 0 : segments_.taken(s, capacity);
-  if (!is_classless && (taken == 0 || taken > capacity)) return " counts its slots wrongly";
-  if (is_free(i) && (taken != capacity || held.of(i) != 0)) return " is free and in use";
+  const bool has_class = s.kind() != 0;
+  const std::uint32_t capacity = has_class ? shape_.capacity(s.kind() - 1) : 0;
+  const std::uint32_t taken = has_class ? segments_.taken(s, capacity) : 0;
+  const bool few = segments_.is_few(capacity);
   std::uint32_t free = 0;
   for (std::uint32_t w = 0; w < shape_.bitmap_words(); ++w) {
     const std::uint32_t bits = segments_.bits(i, w).load(simt::relaxed);
@@ -158,8 +156,13 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
     if ((bits & ~present) != 0) return " has a bit where there is no slot";
     free += simt::popc(bits);
   }
-  if (is_free(i)) return free == 0 ? "" : " is free, and has a bit set";
-  const bool few = segments_.is_few(capacity);
+  if (is_free(i)) {
+    if (free != 0) return " is free, and has a bit set";
+    const bool idle = taken == capacity || (few && taken == 0);
+    return idle && held.of(i) == 0 ? "" : " is free and in use";
+  }
+  if (!has_class) return " is lost: no class has it, and it is not free";
+  if (taken == 0 || taken > capacity) return " counts its slots wrongly";
   if (few && s.bits() >> capacity != 0) return " has a bit where there is no slot";
   if (free != (few ? 0 : capacity - taken) + held.in(held.rights, i))
     return " does not count the bits that are set";

@@ -29,9 +29,10 @@
 ///                         set: there are enough at all times. Bits of the state are moved to where they are taken from,
 ///                         before there are rights
 ///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and no bit
-///                         is on its way, since bits come before counts: so one word decides. It clears bits and state.
-///                         Or by whoever owns all slots, as if they never had been taken: bits are clear, and the state may
-///                         go on saying that all are taken, since that means nothing in a free segment
+///                         is on its way, since bits come before counts: so one word decides. It clears the bits. Or by
+///                         whoever owns all slots, as if they had never been taken. The state of a free segment means
+///                         nothing, but is one in which nobody finds slots to recycle: all taken, all free, or cleared
+///                         (so that a block that is freed once too often is not counted)
 ///
 /// Lists. Who makes the first slot free lists a segment as dense, who makes a quarter free as sparse, and who ends it
 /// takes it out of both. Who looks for free slots takes it out of one: so it may be in a list in error, which its
@@ -158,35 +159,40 @@ class slab_segments {
     for (std::uint32_t i = 0; i < n; ++i)
       state_word(first + i).store(full(c, capacity).word, simt::relaxed);
   }
-  /// The other way round: a segment all of whose slots the caller owns, none of them free. Its state stays: nothing in it
-  /// can be recycled.
+  /// The other way round: a segment all of whose slots are the caller's, with no bit set. Its state may stay, if it says that
+  /// all slots are taken, or that all are free: then nothing in it can be recycled.
   QUARRY_DEVICE void give_up(std::uint32_t segment) const { free_.put(segment, simt::after_fence); }
   /// Whether it is a moment when the segment is to be listed or given up: of so many that were taken, k are free now.
   QUARRY_DEVICE static bool is_event(std::uint32_t taken, std::uint32_t k, std::uint32_t capacity) {
     return taken == capacity || taken == k ||
            is_sparse(taken, capacity) != is_sparse(taken - k, capacity);
   }
-  /// Does so. Returns whether the hints of its lists have to be looked at now.
+  /// Does so, but for one thing: it returns whether the segment was the last one in a word of its lists. Then the caller
+  /// goes on with give_up_last.
   QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
                             std::uint32_t k, std::uint32_t capacity) const {
     if (taken != k) {
       enlist(segment, c, taken - k, capacity);
       return false;
     }
-    QUARRY_ROLLED
-    for (std::uint32_t w = 0; !is_few(capacity) && w * 32 < capacity; ++w)
-      bits(segment, w).store(0, simt::relaxed);
-    state_word(segment).store(0, simt::relaxed);
+    if (!is_few(capacity)) {
+      QUARRY_ROLLED
+      for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);
+      state_word(segment).store(0, simt::relaxed);
+    }
     bool last = false;
     if (k != capacity) {
       last = sparse(c).remove(segment);
       if (capacity > 32) last |= dense(c).remove(segment);
     }
-    free_.put(segment);
-    return last;
+    if (!is_few(capacity)) simt::fence_stores();
+    if (last) return true;
+    give_up(segment);  // after a branch on what the lists had: somebody may list it again now
+    return false;
   }
-  QUARRY_DEVICE void see_to_hints(std::uint32_t segment, std::uint32_t c,
+  QUARRY_DEVICE void give_up_last(std::uint32_t segment, std::uint32_t c,
                                   std::uint32_t capacity) const {
+    give_up(segment);
     if (capacity > 32) dense(c).see_to_hint(segment);
     sparse(c).see_to_hint(segment);
   }
