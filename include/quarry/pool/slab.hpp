@@ -88,19 +88,23 @@ class basic_slab {
     if (n - 1 >= largest_slot()) return rare<&basic_slab::malloc_large>(n);
     const std::uint32_t c = slab_sizes::class_of(n);
     const simt::lane_mask company = simt::coalesced();
-    const simt::lane_mask group = is_one(company) ? company : simt::match_any(company, c);
+    const bool alone = is_one(company);
+    const simt::lane_mask group = alone ? company : simt::match_any(company, c);
     const std::uint32_t lanes = simt::popc(group);
     const std::uint32_t rank = simt::popc(group & simt::lanes_below());
     const std::uint32_t entry = entry_for(c, lanes);
     slab_word word{};
     if (rank == lanes - 1)  // the last one, which is served last
       word = wants_whole(c, lanes) ? place_for(c, lanes) : draw(entry, lanes);
-    simt::sync_warp(company);
-    word.value = simt::shuffle(company, word.value, simt::highest_bit(group));
+    if (!alone) {
+      simt::sync_warp(company);
+      word.value = simt::shuffle(company, word.value, simt::highest_bit(group));
+    }
     const std::uint32_t capacity = shape_.capacity(c);
     const std::uint32_t i = word.ticket() + rank;
-    if (simt::all(company, !word.is_recycled() && i < word.size() * capacity))
-      return slot(word.segment(), c, capacity, i);
+    bool served = !word.is_recycled() && i < word.size() * capacity;
+    if (!alone) served = simt::all(company, served);
+    if (served) return slot(word.segment(), c, capacity, i);
     return malloc_soon(c, capacity, entry, company, group, word);
   }
 
