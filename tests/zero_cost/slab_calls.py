@@ -14,7 +14,7 @@ import tempfile
 
 from compare import run
 
-ALLOWED = ["free_large", "malloc_large", "malloc_late", "give_up_last"]
+ALLOWED = ["free_large", "give_up_last", "malloc_large", "malloc_late"]
 
 
 def main():
