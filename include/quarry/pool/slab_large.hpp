@@ -71,7 +71,7 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_large(std::uint64_t n) const {
 
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::free_large(std::uint32_t segment, slab_state state) const {
-  if (state.kind() != slab_state::large) return;  // freed before
+  if (state.kind() != slab_state::large || state.is_withheld()) return;  // nobody's: freed before
   segments_.state_word(segment).store(0, simt::relaxed);
   const index_set set = state.run_length() == 1 ? segments_.free() : segments_.runs();
   set.put_run(segment, state.run_length());
