@@ -50,7 +50,7 @@ class Browser:
         try:
             answer = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
         except BaseException:
-            self.__exit__()
+            self.stop()
             raise
         self.base += "/session/" + answer["sessionId"]
         self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
@@ -61,6 +61,9 @@ class Browser:
             self.ask("DELETE", "")
         except OSError:
             pass
+        self.stop()
+
+    def stop(self):
         self.driver.terminate()
         self.driver.wait(20)
         self.driver.stdout.close()
