@@ -15,6 +15,7 @@
 /// Progress: lock-free.
 
 #include <quarry/core/carve.hpp>
+#include <quarry/core/index_set.hpp>
 #include <quarry/simt/atomic.hpp>
 #include <quarry/simt/config.hpp>
 
@@ -35,14 +36,13 @@ class slab_frontier {
     /// Segments before the frontier and the end.
     QUARRY_DEVICE constexpr std::uint32_t used() const { return any_new() ? first() : end(); }
   };
-  static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   slab_frontier() = default;
   explicit slab_frontier(carve& metadata) : word_(metadata.take<std::uint64_t>("frontier", 1)) {}
 
   /// Between kernels, or before the first one.
   QUARRY_DEVICE void set(std::uint32_t first, std::uint32_t end) const {
-    word().store(std::uint64_t{end} << 32 | first, simt::relaxed);
+    word().store(pack(first, end), simt::relaxed);
   }
   QUARRY_DEVICE view look() const { return {word().load(simt::relaxed)}; }
   /// Where it was a while ago will do: as a rule that takes no round trip to memory.
@@ -53,11 +53,11 @@ class slab_frontier {
     const view seen = look();
     return seen.any_new() ? view{word().fetch_add(segments, simt::relaxed)} : seen;
   }
-  /// All of so many, and the first is returned, or none at all: then the frontier stays.
+  /// All of so many, and the first is returned; index_set::none: there are fewer, and the frontier stays.
   QUARRY_DEVICE std::uint32_t take(std::uint32_t segments) const {
     view seen = look();
     do {
-      if (seen.first() + std::uint64_t{segments} > seen.end()) return none;
+      if (seen.first() + std::uint64_t{segments} > seen.end()) return index_set::none;
     } while (!word().compare_exchange(seen.word, seen.word + segments, simt::relaxed));
     return seen.first();
   }
@@ -65,13 +65,15 @@ class slab_frontier {
   QUARRY_DEVICE view take_rest() const {
     view seen = look();
     while (seen.any_new() &&
-           !word().compare_exchange(seen.word, std::uint64_t{seen.end()} << 32 | seen.end(),
-                                    simt::relaxed)) {
+           !word().compare_exchange(seen.word, pack(seen.end(), seen.end()), simt::relaxed)) {
     }
     return seen;
   }
 
  private:
+  QUARRY_DEVICE static constexpr std::uint64_t pack(std::uint32_t first, std::uint32_t end) {
+    return std::uint64_t{end} << 32 | first;
+  }
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> word() const {
     return simt::atomic_ref<std::uint64_t>(*word_);
   }

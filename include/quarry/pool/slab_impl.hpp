@@ -419,7 +419,6 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
   } while (
       !entries_.at(entry).compare_exchange(word.value, slab_word::vacant(0).value, simt::acquire));
   const std::uint32_t limit = word.limit(capacity);
-  simt::fence_stores();  // what the entry handed on
   if (word.is_recycled()) {
     const std::uint32_t rights = limit - word.ticket();
     const std::uint32_t taken = segments_.renounce(word.segment(), rights, capacity);
@@ -427,6 +426,7 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
       rare<&basic_slab::settle>(word.segment(), c, taken, rights, capacity);
     return;
   }
+  simt::fence_stores();  // what the entry handed on
   QUARRY_ROLLED
   for (std::uint32_t i = word.ticket(); i < limit;) {
     const std::uint32_t number = quotient(i, capacity);

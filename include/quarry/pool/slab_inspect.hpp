@@ -62,14 +62,14 @@ void basic_slab<T>::visit_pieces(Visit&& visit) const {
   for (std::uint32_t i = 0; i < shape_.segments; ++i) {
     pool_piece piece{std::uint64_t{i} << shape_.segment_log2, segment_bytes()};
     const slab_state state = segments_.state(i);
-    const bool is_run = !is_free(i) && state.kind() == slab_state::large;
-    if (is_run) {
+    const bool in_use = !is_free(i);
+    if (in_use && state.kind() == slab_state::large) {
       const std::uint32_t length = state.run_length();
       piece.size = piece.block_bytes = std::uint64_t{length} << shape_.segment_log2;
       piece.kind = state.is_withheld() ? piece_kind::withheld : piece_kind::single;
       piece.blocks = piece.live = state.is_withheld() ? 0 : 1;
       i += length - 1;
-    } else if (!is_free(i)) {
+    } else if (in_use) {
       const std::uint32_t c = state.kind() - 1;
       piece.block_bytes = slab_sizes::size_of(c);
       piece.blocks = shape_.capacity(c);

@@ -160,7 +160,7 @@ class slab_segments {
       state_word(first + i).store(full(c, capacity).word, simt::relaxed);
   }
   /// The other way round: a segment all of whose slots are the caller's, with no bit set. Its state may stay, if it says that
-  /// all slots are taken, or that all are free: then nothing in it can be recycled.
+  /// all slots are taken, or that all are free: then nothing in it can be recycled. Requires a fence_stores() before it.
   QUARRY_DEVICE void give_up(std::uint32_t segment) const { free_.put(segment, simt::after_fence); }
   /// Whether it is a moment when the segment is to be listed or given up: of so many that were taken, k are free now.
   QUARRY_DEVICE static bool is_event(std::uint32_t taken, std::uint32_t k, std::uint32_t capacity) {
