@@ -95,12 +95,11 @@ struct size_sequence {
   QUARRY_DEVICE static constexpr std::uint32_t doublings(std::uint32_t position) {
     return position < Steps ? 0 : position / Steps - 1;
   }
-  /// For m = 4w + 1 … 4w + 4.
+  /// For m = 4w + 1 … 4w + 4, up to 2 * Steps.
   QUARRY_DEVICE static constexpr std::uint64_t multiplier_word(std::uint32_t w) {
-    return w == 0   ? multipliers(1)
-           : w == 1 ? multipliers(5)
-           : w == 2 ? multipliers(9)
-                    : multipliers(13);
+    if (w == 0 || Steps == 2) return multipliers(1);
+    if (w == 1 || Steps == 4) return multipliers(5);
+    return w == 2 ? multipliers(9) : multipliers(13);
   }
   QUARRY_DEVICE static constexpr std::uint64_t multipliers(std::uint32_t m) {
     std::uint64_t all = 0;

@@ -21,8 +21,9 @@
 ///   4. segments that large blocks gave back,
 ///   5. the free slots of any segment of the class,
 ///   6. any of these again, after the undrawn tickets of all entries were taken back (flush).
-/// Where the last were used slots, lanes that would have to wait take some for themselves: there may be few in a segment.
 /// While not much of the pool was ever used, a single free segment does as well as many, and new ones come right after 1.
+/// When most of it was, and an entry had used slots last, lanes that would have to wait take some for themselves: there may
+/// be few in a segment.
 /// When there is nothing, all who wait for the entry are refused together. Nearly always it is the first, from where the
 /// entry had its last segments: that is part of malloc itself, and so is a short wait for it (malloc_soon). All
 /// else is called.
@@ -131,15 +132,15 @@ class basic_slab {
         of_size.quotient(static_cast<std::uint32_t>(offset) & (segment_bytes() - 1));
     const std::uint32_t capacity = of_size.quotient(segment_bytes());
     const simt::lane_mask company = simt::coalesced();
-    simt::lane_mask given = company;
     std::uint32_t was = 0;
+    std::uint32_t k = 1;
     if (is_one(company)) {
       if (!set_bit(segment, slot, capacity, was)) return;
     } else {
-      const simt::lane_mask group = simt::match_any(company, segment);
-      if (!set_bits(company, group, segment, slot, state, capacity, was, given)) return;
+      k = company == simt::full_warp ? set_bits(whole_warp{}, segment, slot, state, capacity, was)
+                                     : set_bits(company, segment, slot, state, capacity, was);
+      if (k == 0) return;
     }
-    const std::uint32_t k = simt::popc(given);
     const std::uint32_t taken = segments_.lower(segment, k, was, capacity);
     if (slab_segments::is_event(taken, k, capacity)) settle(segment, c, taken, k, capacity);
   }
@@ -220,12 +221,20 @@ class basic_slab {
   /// i / n, for i < 2^18 and n <= 4096: the nearest float to (i + 1/2) / n is on the same side of every whole number.
   QUARRY_DEVICE static std::uint32_t quotient(std::uint32_t i, std::uint32_t n) {
 #if QUARRY_DEVICE_CODE
-    return __float2uint_rd(__fdividef(static_cast<float>(i) + 0.5f, static_cast<float>(n)));
+    float q;  // as __fdividef, but that one prepares for numbers below 2^-126
+    asm("div.approx.ftz.f32 %0, %1, %2;"
+        : "=f"(q)
+        : "f"(static_cast<float>(i) + 0.5f), "f"(static_cast<float>(n)));
+    return __float2uint_rd(q);
 #else
     return i / n;
 #endif
   }
 
+  /// All lanes of a warp: a company that the compiler knows need not be made sure of before each shuffle and vote.
+  struct whole_warp {
+    QUARRY_DEVICE constexpr operator simt::lane_mask() const { return simt::full_warp; }
+  };
   QUARRY_DEVICE static bool is_one(simt::lane_mask lanes) { return (lanes & (lanes - 1)) == 0; }
   /// Returns whether it was not set: a slot given back twice counts once.
   QUARRY_DEVICE bool set_bit(std::uint32_t segment, std::uint32_t slot, std::uint32_t capacity,
@@ -233,37 +242,35 @@ class basic_slab {
     was = segments_.set_bits(segment, slot, 1u << slot % 32, capacity);
     return (was >> slot % 32 & 1) == 0;
   }
-  /// The bits of the slots that a company gives back: at once where the lanes of a segment (the group) have slots side by
-  /// side in one word. Where they are all there are, the segment is given up: nobody else can know of it. Else one lane of
-  /// each group has to count, for those that are `given`; but each for itself where bits that are set one by one are the
-  /// count. Returns whether it is this one.
-  QUARRY_DEVICE bool set_bits(simt::lane_mask company, simt::lane_mask group, std::uint32_t segment,
-                              std::uint32_t slot, slab_state state, std::uint32_t capacity,
-                              std::uint32_t& was, simt::lane_mask& given) const {
+  /// The bits of the slots that a company gives back. Where the lanes of each segment (a group) have slots side by side in one
+  /// word, the first of them sets all bits at once; if they are all slots there are, it gives the segment up: nobody else
+  /// can know of it. Else one lane of a group has to count for it, but each for itself where the bits are the count.
+  /// Returns what this one counts.
+  template <class Company>
+  QUARRY_DEVICE std::uint32_t set_bits(Company company, std::uint32_t segment, std::uint32_t slot,
+                                       slab_state state, std::uint32_t capacity,
+                                       std::uint32_t& was) const {
+    const simt::lane_mask group = simt::match_any(company, segment);
     const std::uint32_t lanes = simt::popc(group);
     const std::uint32_t rank = simt::popc(group & simt::lanes_below());
     const std::uint32_t first = simt::shuffle(company, slot, simt::lowest_bit(group));
     const bool together = simt::all(company, slot == first + rank && first % 32 + lanes <= 32);
-    bool is_given = false;
     simt::sync_warp(company);  // one acts for others
-    if (!together) {
-      is_given = set_bit(segment, slot, capacity, was);
-    } else {
-      const std::uint32_t slots = (~std::uint32_t{0} >> (32 - lanes)) << first % 32;
-      was = slots;
-      if (rank == 0) {
-        if (lanes == capacity && segments_.all_taken(segment, state, capacity))
-          segments_.give_up(segment);
-        else
-          was = segments_.set_bits(segment, slot, slots, capacity);
+    if (together) {
+      if (rank != 0) return 0;
+      if (lanes == capacity && segments_.all_taken(segment, state, capacity)) {
+        segments_.give_up(segment);
+        return 0;
       }
-      was = simt::shuffle(company, was, simt::lowest_bit(group));
-      is_given = (was >> slot % 32 & 1) == 0;
+      const std::uint32_t slots = (~std::uint32_t{0} >> (32 - lanes)) << slot % 32;
+      was = segments_.set_bits(segment, slot, slots, capacity);
+      return simt::popc(slots & ~was);
     }
+    const bool is_given = set_bit(segment, slot, capacity, was);
     simt::sync_warp(company);  // and counts for them
-    given = simt::ballot(company, is_given) & group;
-    if (!together && segments_.is_few(capacity)) given &= simt::lane_mask{1} << simt::lane_id();
-    return given != 0 && simt::lane_id() == simt::lowest_bit(given);
+    const simt::lane_mask given = simt::ballot(company, is_given) & group;
+    if (segments_.is_few(capacity)) return is_given ? 1 : 0;
+    return is_given && simt::lane_id() == simt::lowest_bit(given) ? simt::popc(given) : 0;
   }
 
   /// Calls what is off the fast path; on *self_, so that kernels need not pass the members on.

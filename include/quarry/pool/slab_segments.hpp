@@ -122,7 +122,7 @@ class slab_segments {
     return {state_word(segment).load(simt::relaxed)};
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> bits(std::uint32_t segment, std::uint32_t w) const {
-    return simt::atomic_ref<std::uint32_t>(bits_[std::uint64_t{segment} * words_per_segment_ + w]);
+    return simt::atomic_ref<std::uint32_t>(bits_[segment * words_per_segment_ + w]);  // < 2^29
   }
 
   /// Whether segments with so many slots have their bits in the state.
@@ -164,8 +164,8 @@ class slab_segments {
   QUARRY_DEVICE void give_up(std::uint32_t segment) const { free_.put(segment, simt::after_fence); }
   /// Whether it is a moment when the segment is to be listed or given up: of so many that were taken, k are free now.
   QUARRY_DEVICE static bool is_event(std::uint32_t taken, std::uint32_t k, std::uint32_t capacity) {
-    return taken == capacity || taken == k ||
-           is_sparse(taken, capacity) != is_sparse(taken - k, capacity);
+    const std::uint32_t most = most_of_sparse(capacity);
+    return taken == k || (taken > most && (taken == capacity || taken - k <= most));
   }
   /// Does so, but for one thing: it returns whether the segment was the last one in a word of its lists. Then the caller
   /// goes on with give_up_last.
@@ -183,7 +183,7 @@ class slab_segments {
     bool last = false;
     if (k != capacity) {
       last = sparse(c).remove(segment);
-      if (capacity > 32) last |= dense(c).remove(segment);
+      if (has_dense(capacity)) last |= dense(c).remove(segment);
     }
     if (!is_few(capacity)) simt::fence_stores();
     if (last) return true;
@@ -193,7 +193,7 @@ class slab_segments {
   QUARRY_DEVICE void give_up_last(std::uint32_t segment, std::uint32_t c,
                                   std::uint32_t capacity) const {
     give_up(segment);
-    if (capacity > 32) dense(c).see_to_hint(segment);
+    if (has_dense(capacity)) dense(c).see_to_hint(segment);
     sparse(c).see_to_hint(segment);
   }
 
@@ -238,12 +238,16 @@ class slab_segments {
     const std::uint32_t left = capacity - w * 32;
     return left >= 32 ? ~std::uint32_t{0} : (1u << left) - 1;
   }
-  /// Large slots are worth it one by one.
-  QUARRY_DEVICE static bool is_sparse(std::uint32_t count, std::uint32_t capacity) {
-    return capacity > 32 ? count * 4 <= capacity * 3 : count < capacity;
+  QUARRY_DEVICE static bool is_sparse(std::uint32_t taken, std::uint32_t capacity) {
+    return taken <= most_of_sparse(capacity);
   }
 
  private:
+  /// Large slots are worth being recycled one by one.
+  QUARRY_DEVICE static bool has_dense(std::uint32_t capacity) { return capacity > 32; }
+  QUARRY_DEVICE static std::uint32_t most_of_sparse(std::uint32_t capacity) {
+    return has_dense(capacity) ? capacity * 3 / 4 : capacity - 1;
+  }
   /// Lists a segment of which so many slots are taken, and not all.
   QUARRY_DEVICE void enlist(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
                             std::uint32_t capacity) const {
@@ -254,7 +258,7 @@ class slab_segments {
     return slab_state{state_word(segment).fetch_sub(k, simt::between_fences)}.count();
   }
   QUARRY_DEVICE index_set list(std::uint32_t n) const {
-    return index_set(lists_ + std::uint64_t{list_length_} * n, free_.size());
+    return index_set(lists_ + list_length_ * n, free_.size());  // < 2^23
   }
 
   std::uint32_t few_;
