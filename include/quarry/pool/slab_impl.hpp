@@ -168,14 +168,15 @@ QUARRY_DEVICE void basic_slab<T>::approach(visitor* v, std::uint32_t lanes) cons
     // If nobody has the ticket at the limit yet, nobody renews the entry: there is nothing to wait for.
     v->word = draw(v->entry, lanes);
     notes = (notes | visitor::drew) + 1;
-  } else if (seen.is_recycled() && rare<&basic_slab::find_own>(v, lanes)) {
+  } else if (seen.is_recycled() && frontier_.glance().first() >= shape_.much &&
+             rare<&basic_slab::find_own>(v, lanes)) {
     notes |= visitor::drew | visitor::own;
   }
   v->notes = notes;
 }
 
-/// Used slots for so many lanes, or fewer, while others renew their entry, which had used ones last. Returns whether some were
-/// found.
+/// Used slots for so many lanes, or fewer, while others renew their entry, which had used ones last. (While there is room, they
+/// wait: what they take out of the lists for a moment, others miss, and begin new segments.) Returns whether some were found.
 template <slab_tuning T>
 QUARRY_DEVICE bool basic_slab<T>::find_own(visitor* v, std::uint32_t lanes) const {
   const bool any_new = frontier_.glance().any_new();

@@ -20,9 +20,9 @@ struct slab_tuning {
   std::uint32_t least_segment_log2 = 8;
   std::uint32_t most_segment_log2 = 16;
   std::uint64_t segments_wanted = 256;  // smaller segments in pools that would have fewer
-  // Entries of a class, but only one for so many segments: shared by all lanes, where sizes are small (up to 1 KiB; twice
-  // as many in large pools) and where they are large; and for whole warps, up to 256 B and above.
-  std::uint32_t small_shared_entries = 64;
+  // Entries of a class, but only one for so many segments: shared by all lanes, where sizes are small (up to 1 KiB; four
+  // times as many in large pools) and where they are large; and for whole warps, up to 256 B and above.
+  std::uint32_t small_shared_entries = 32;
   std::uint32_t large_shared_entries = 1024;
   std::uint32_t segments_per_shared_entry = 128;
   std::uint32_t small_own_entries = 1024;
@@ -38,10 +38,10 @@ struct slab_tuning {
   std::uint32_t crowd_ahead = 4;
   std::uint32_t longest_run = 64;  // segments that an entry takes at once, where many wait,
   std::uint32_t run_one_in = 32;   // but no larger share of the pool
-  // While less than this part of the pool was ever used, entries of slots up to a 32nd of a segment, and of larger ones,
-  // take free segments wherever there are any: fast. Beyond it they use used slots first: compact.
-  std::uint32_t much_of_small = 64;
-  std::uint32_t much = 2;
+  // Until so many 64ths of the pool were used, entries of slots up to a 32nd of a segment, and of larger ones, take
+  // free segments wherever there are any: fast. Beyond it they use used slots first: compact.
+  std::uint32_t much_of_small = 2;
+  std::uint32_t much = 48;
   std::uint32_t few_slots = 25;  // in a segment, so that their bits are kept in its state
 };
 
@@ -108,7 +108,7 @@ struct slab_shape {
         shared(0, classes,
                std::max(
                    at_most(Tuning.small_shared_entries, Tuning.segments_per_shared_entry),
-                   at_most(Tuning.small_shared_entries * 2, Tuning.segments_per_shared_entry * 16)),
+                   at_most(Tuning.small_shared_entries * 4, Tuning.segments_per_shared_entry * 16)),
                at_most(Tuning.large_shared_entries, Tuning.segments_per_shared_entry)),
         own(shared.end(), first_whole,
             at_most(Tuning.small_own_entries, Tuning.segments_per_own_entry),
@@ -118,8 +118,8 @@ struct slab_shape {
         longest_run(std::clamp(segments / Tuning.run_one_in, 1u, Tuning.longest_run)),
         least_own_slots(std::clamp(segments >> 15, 1u, 8u) * 512),
         plenty(std::clamp(segments / 16, 1u, Tuning.plenty)),
-        much_of_small(segments / Tuning.much_of_small),
-        much(segments / Tuning.much) {}
+        much_of_small(part(Tuning.much_of_small)),
+        much(part(Tuning.much)) {}
 
   QUARRY_DEVICE constexpr std::uint32_t bitmap_words() const {  // of a segment
     return (1u << segment_log2) / 16 / 32 > 1 ? (1u << segment_log2) / 16 / 32 : 1;
@@ -134,6 +134,9 @@ struct slab_shape {
   constexpr std::uint32_t places() const { return (classes - first_whole) << places_log2; }
 
  private:
+  constexpr std::uint32_t part(std::uint32_t of_64) const {
+    return static_cast<std::uint32_t>(std::uint64_t{segments} * of_64 / 64);
+  }
   /// So many, or one for `each` segments; as a power of two.
   constexpr std::uint32_t at_most(std::uint32_t wanted, std::uint32_t each) const {
     return log2_floor(std::min(wanted, std::max(segments / each, 1u)));
