@@ -318,20 +318,25 @@ class default_heap {
     at("a new heap's first 64 B a lane", {0.08}).seen.push_back(f.time.median);
   }
 
-  /// P without its calls: launches follow each other no faster, however quick an allocator is.
+  /// Kernels in which nobody calls: no allocator is faster.
   void measure_launches() {
-    const bench_team team{vinkler_warps, 1};
+    at("a kernel in which no lane calls", {})
+        .seen.push_back(time_idle(1, bench_team{settings_.lanes, 32}.launch_grid()));
+    at("P's ten launches if nobody calls", {})
+        .seen.push_back(time_idle(10, bench_team{vinkler_warps, 1}.launch_grid()));
+  }
+  double time_idle(unsigned launches, const grid& g) const {
     const bench_chance<heap_type::ref_type> idle{heap_->ref(), {0, 1}, 16, 0, nullptr};
     const bench_clock<machine> clock;
     std::vector<double> times;
     for (std::uint64_t i = 0; i <= settings_.repeats; ++i)
       times.push_back(clock
                           .time([&] {
-                            for (unsigned n = 0; n < 10; ++n) clock.start(team.launch_grid(), idle);
+                            for (unsigned n = 0; n < launches; ++n) clock.start(g, idle);
                           })
                           .milliseconds);
     times.erase(times.begin());  // to warm up
-    at("P's ten launches if nobody calls", {}).seen.push_back(summary(times).median);
+    return summary(times).median;
   }
 
   /// The figure of a row beyond the list, made when it is first asked for.
