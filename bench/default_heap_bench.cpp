@@ -11,13 +11,13 @@
 #include "bench_calls.hpp"
 #include "bench_dispatch.hpp"
 #include "bench_loops.hpp"
+#include "bench_main.hpp"
 
 #include <quarry/heap.hpp>
 
 #include <algorithm>
 #include <cstdint>
 #include <cstdio>
-#include <exception>
 #include <limits>
 #include <memory>
 #include <string>
@@ -369,23 +369,19 @@ constexpr std::string_view usage =
 
 settings parse(int count, char** words) {
   settings s;
-  for (int i = 1; i < count; ++i) {
-    const std::string_view word = words[i];
-    if (word.starts_with("--benchmark")) continue;  // `make bench` gives all programs the same
-    const bool last = i + 1 == count;
-    const std::string value = last ? "" : words[++i];
-    if (word == "--repeats") {
+  read_options(count, words, [&s](std::string_view option, const std::string& value) {
+    if (option == "--repeats")
       s.repeats = parse_count(value, 1, 1'000'000);
-    } else if (word == "--rounds") {
+    else if (option == "--rounds")
       s.rounds = parse_count(value, 1, 1'000'000);
-    } else if (word == "--lanes") {
+    else if (option == "--lanes")
       s.lanes = parse_count(value, 1024, 1 << 24);
-    } else if (word == "--heap") {
+    else if (option == "--heap")
       s.heap = parse_size(value).value();
-    } else {
-      throw input_error("unknown option " + std::string(word) + " (see --help)");
-    }
-  }
+    else
+      return false;
+    return true;
+  });
   return s;
 }
 
@@ -394,19 +390,9 @@ settings parse(int count, char** words) {
 
 int main(int count, char** words) {
   using namespace quarry::tool;
-  if (count == 2 && std::string_view(words[1]) == "--help") {
-    std::fputs(usage.data(), stdout);
-    return 0;
-  }
-  try {
+  return bench_main("default_heap_bench", usage, count, words, [&] {
     default_heap all(parse(count, words));
     all.go();
     return all.print();
-  } catch (const input_error& e) {
-    std::fprintf(stderr, "default_heap_bench: %s\n", e.what());
-    return 2;
-  } catch (const std::exception& e) {
-    std::fprintf(stderr, "default_heap_bench: %s\n", e.what());
-    return 1;
-  }
+  });
 }

@@ -1,0 +1,200 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The default heap in use for a long time: does it stay sound, and does it stay as small as it was?
+///
+/// Each lane has a slot. In every round some free their block, after a look whether it is still what they wrote, and take
+/// another one. Sizes drift to and fro between 16 B and 1 KiB, one in 4,096 is 64 KiB and one in 65,536 is 1 MiB; one slot in
+/// eight keeps its block eight times as long as the others. A line now and then says how much is live, in how large a
+/// part of the pool it lies, and what went wrong so far. At the end all is looked at and freed.
+
+#include "bench_kernels.hpp"
+#include "bench_main.hpp"
+
+#include <quarry/heap.hpp>
+
+#include <chrono>
+#include <cstdint>
+#include <cstdio>
+#include <string>
+#include <string_view>
+
+namespace quarry::tool {
+namespace {
+
+#if QUARRY_CUDA
+using machine = cuda;
+constexpr bool gpu = true;
+#else
+using machine = cpu;
+constexpr bool gpu = false;
+#endif
+using heap_type = heap<slab, machine>;
+
+struct settings {
+  double seconds = gpu ? 180 : 2;
+  std::uint64_t heap = gpu ? std::uint64_t{2} << 30 : std::uint64_t{32} << 20;
+  std::uint64_t slots = 0;  // as many as fill a third of the heap, when sizes are at their largest
+  unsigned lines = 12;
+};
+
+struct held {
+  void* block;
+  std::uint32_t size;
+  std::uint32_t since;  // a round
+};
+
+struct soak_round {
+  static constexpr std::uint32_t last = ~std::uint32_t{0};  // all is freed
+  static constexpr std::uint32_t drift = 256;               // rounds to the largest sizes and back
+
+  heap_type::ref_type heap;
+  std::uint64_t slots;
+  std::uint32_t round;
+  held* table;
+  bench_judge judge;
+
+  QUARRY_DEVICE void operator()() const {
+    const std::uint64_t i = simt::global_thread();
+    if (i >= slots) return;
+    held mine = table[i];
+    simt::lane_random dice(i | std::uint64_t{round} << 32);
+    if (round != last && mine.block != nullptr && dice.below(i % 8 == 0 ? 64 : 8) != 0) return;
+    if (mine.block != nullptr) {
+      if (!content(i, mine).intact(0, parts(mine.size))) judge.count_corrupt();
+      heap.free(mine.block);
+      mine.block = nullptr;
+    }
+    if (round != last) {
+      mine.size = draw(dice);
+      mine.since = round;
+      mine.block = heap.malloc(mine.size);
+      if (judge.accept(mine.block, mine.size)) content(i, mine).write(0, parts(mine.size));
+    }
+    table[i] = mine;
+  }
+
+ private:
+  QUARRY_DEVICE std::uint32_t draw(simt::lane_random& dice) const {
+    if (dice.below(65536) == 0) return 1u << 20;
+    if (dice.below(4096) == 0) return 64u << 10;
+    const std::uint32_t phase = round % drift;
+    const std::uint32_t most = 64 + 960 * (phase < drift / 2 ? phase : drift - phase) / (drift / 2);
+    return 16 + dice.below(most - 15);
+  }
+  QUARRY_DEVICE static bench_block content(std::uint64_t i, const held& mine) {
+    return {mine.block, i | std::uint64_t{mine.since} << 32, mine.size};
+  }
+  /// Of a large block, one word in 64 is written: it is one lane that does it.
+  QUARRY_DEVICE static std::uint32_t parts(std::uint32_t size) { return size > 4096 ? 64 : 1; }
+};
+
+class soak {
+ public:
+  explicit soak(const settings& s)
+      : settings_(s),
+        heap_(bytes(s.heap)),
+        slots_(s.slots != 0 ? s.slots : s.heap / 3 / 520),
+        table_(slots_),
+        counts_(bench_judge::kinds) {}
+
+  /// Returns an exit code.
+  int go() {
+    std::printf("%llu slots in a heap of %.0f MiB, %.0f s\n",
+                static_cast<unsigned long long>(slots_), mib(settings_.heap), settings_.seconds);
+    std::printf("%8s %8s %10s %14s %10s %10s\n", "s", "round", "live MiB", "lie in MiB", "refused",
+                "damaged");
+    const auto begin = std::chrono::steady_clock::now();
+    const auto now = [&] {
+      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
+    };
+    unsigned lines = 0;
+    std::uint32_t round = 0;
+    // The first lines come after the largest sizes were reached once.
+    for (; now() < settings_.seconds || round <= soak_round::drift; ++round) {
+      step(round);
+      if (round < soak_round::drift) continue;
+      if (now() < settings_.seconds * (lines + 1) / settings_.lines) continue;
+      while (now() >= settings_.seconds * (lines + 1) / settings_.lines) ++lines;
+      print(now(), round);
+    }
+    print(now(), round);
+    step(soak_round::last);
+    return judge();
+  }
+
+ private:
+  static double mib(std::uint64_t n) {
+    return static_cast<double>(n) / static_cast<double>(1 << 20);
+  }
+  void step(std::uint32_t round) {
+    launch<machine>(bench_team{slots_, 32}.launch_grid(),
+                    soak_round{heap_.ref(), slots_, round, table_.data(),
+                               bench_judge{0, ~std::uintptr_t{0}, counts_.data()}});
+  }
+  std::uint64_t count(bench_judge::count kind) const { return counts_.to_host()[kind]; }
+  std::uint64_t damaged() const {
+    return count(bench_judge::corrupt) + count(bench_judge::misaligned);
+  }
+  void print(double seconds, std::uint32_t round) const {
+    const heap_statistics s = heap_.statistics();
+    std::printf("%8.1f %8u %10.1f %14.1f %10llu %10llu\n", seconds, round,
+                mib(s.live_bytes.value()), mib(s.extent_bytes.value()),
+                static_cast<unsigned long long>(count(bench_judge::failures)),
+                static_cast<unsigned long long>(damaged()));
+    std::fflush(stdout);
+  }
+  int judge() const {
+    const std::string wrong = heap_.check_invariants();
+    if (!wrong.empty()) std::printf("the heap is damaged: %s\n", wrong.c_str());
+    const std::uint64_t left = heap_.statistics().live_blocks.value();
+    if (left != 0)
+      std::printf("%llu blocks are live after all were freed\n",
+                  static_cast<unsigned long long>(left));
+    if (damaged() != 0) std::printf("blocks were damaged\n");
+    const bool sound = wrong.empty() && left == 0 && damaged() == 0;
+    if (sound) std::printf("sound\n");
+    return sound ? 0 : 1;
+  }
+
+  settings settings_;
+  heap_type heap_;
+  std::uint64_t slots_;
+  simt::array<held, machine> table_;
+  simt::array<std::uint64_t, machine> counts_;
+};
+
+constexpr std::string_view usage =
+    "usage: soak [--seconds N] [--heap SIZE] [--slots N]\n"
+    "\n"
+    "The default heap in use for a long time: blocks come and go, every one is written and looked "
+    "at before it is\n"
+    "freed. Prints now and then how much is live, and in how large a part of the heap it lies, "
+    "which should not grow.\n"
+    "\n"
+    "  --seconds N   how long; at least until sizes have drifted to their largest and back\n"
+    "  --heap SIZE   such as 2G\n"
+    "  --slots N     blocks that are live at a time (default: a third of the heap, with the "
+    "largest sizes)\n";
+
+settings parse(int count, char** words) {
+  settings s;
+  read_options(count, words, [&s](std::string_view option, const std::string& value) {
+    if (option == "--seconds")
+      s.seconds = static_cast<double>(parse_count(value, 1, 1'000'000));
+    else if (option == "--heap")
+      s.heap = parse_size(value).value();
+    else if (option == "--slots")
+      s.slots = parse_count(value, 1, 1 << 28);
+    else
+      return false;
+    return true;
+  });
+  return s;
+}
+
+}  // namespace
+}  // namespace quarry::tool
+
+int main(int count, char** words) {
+  using namespace quarry::tool;
+  return bench_main("soak", usage, count, words, [&] { return soak(parse(count, words)).go(); });
+}
