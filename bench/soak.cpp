@@ -3,8 +3,9 @@
 ///
 /// Each lane has a slot. In every round some free their block, after a look whether it is still what they wrote, and take
 /// another one. Sizes drift to and fro between 16 B and 1 KiB, one in 4,096 is 64 KiB and one in 65,536 is 1 MiB; one slot in
-/// eight keeps its block eight times as long as the others. A line now and then says how much is live, in how large a
-/// part of the pool it lies, and what went wrong so far. At the end all is looked at and freed.
+/// eight keeps its block eight times as long as the others. A line now and then, always when sizes are at their largest, says
+/// how much is live, how much of the pool nobody else could have for that, how far up it lies, and what went wrong
+/// so far. At the end all is looked at and freed.
 
 #include "bench_kernels.hpp"
 #include "bench_main.hpp"
@@ -100,23 +101,20 @@ class soak {
   int go() {
     std::printf("%llu slots in a heap of %.0f MiB, %.0f s\n",
                 static_cast<unsigned long long>(slots_), mib(settings_.heap), settings_.seconds);
-    std::printf("%8s %8s %10s %14s %10s %10s\n", "s", "round", "live MiB", "lie in MiB", "refused",
-                "damaged");
+    std::printf("%8s %8s %10s %10s %12s %10s %10s\n", "s", "round", "live MiB", "taken MiB",
+                "extent MiB", "refused", "damaged");
     const auto begin = std::chrono::steady_clock::now();
     const auto now = [&] {
       return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
     };
-    unsigned lines = 0;
-    std::uint32_t round = 0;
-    // The first lines come after the largest sizes were reached once.
-    for (; now() < settings_.seconds || round <= soak_round::drift; ++round) {
+    double next = 0;
+    for (std::uint32_t round = 0;; ++round) {
       step(round);
-      if (round < soak_round::drift) continue;
-      if (now() < settings_.seconds * (lines + 1) / settings_.lines) continue;
-      while (now() >= settings_.seconds * (lines + 1) / settings_.lines) ++lines;
+      if (round % soak_round::drift != soak_round::drift / 2 || now() < next) continue;
       print(now(), round);
+      if (now() >= settings_.seconds) break;
+      next += settings_.seconds / settings_.lines;
     }
-    print(now(), round);
     step(soak_round::last);
     return judge();
   }
@@ -136,8 +134,9 @@ class soak {
   }
   void print(double seconds, std::uint32_t round) const {
     const heap_statistics s = heap_.statistics();
-    std::printf("%8.1f %8u %10.1f %14.1f %10llu %10llu\n", seconds, round,
-                mib(s.live_bytes.value()), mib(s.extent_bytes.value()),
+    const std::uint64_t free = s.piece_bytes[static_cast<unsigned>(piece_kind::free)];
+    std::printf("%8.1f %8u %10.1f %10.1f %12.1f %10llu %10llu\n", seconds, round,
+                mib(s.live_bytes.value()), mib(s.pool_bytes - free), mib(s.extent_bytes.value()),
                 static_cast<unsigned long long>(count(bench_judge::failures)),
                 static_cast<unsigned long long>(damaged()));
     std::fflush(stdout);

@@ -41,7 +41,7 @@ struct slab_tuning {
   // Until so many 64ths of the pool were used, entries of slots up to a 32nd of a segment, and of larger ones, take
   // free segments wherever there are any: fast. Beyond it they use used slots first: compact.
   std::uint32_t much_of_small = 2;
-  std::uint32_t much = 36;
+  std::uint32_t much = 48;
   std::uint32_t few_slots = 25;  // in a segment, so that their bits are kept in its state
 };
 
