@@ -4,22 +4,41 @@
 
 #include "parse.hpp"
 
+#include <algorithm>
+#include <cstdint>
 #include <cstdio>
 #include <exception>
+#include <functional>
 #include <string>
 #include <string_view>
+#include <vector>
 
 namespace quarry::tool {
 
-/// take(option, value) returns whether there is such an option.
-template <class Take>
-void read_options(int count, char** words, Take&& take) {
+/// An option that takes a value, and what becomes of it.
+struct bench_option {
+  std::string_view name;
+  std::function<void(const std::string&)> take;
+};
+inline bench_option count_option(std::string_view name, std::uint64_t& into, std::uint64_t least,
+                                 std::uint64_t most) {
+  return {name, [&into, least, most](const std::string& value) {
+            into = parse_count(value, least, most);
+          }};
+}
+inline bench_option size_option(std::string_view name, std::uint64_t& into) {
+  return {name, [&into](const std::string& value) { into = parse_size(value).value(); }};
+}
+
+inline void read_options(int count, char** words, const std::vector<bench_option>& options) {
   for (int i = 1; i < count; ++i) {
     const std::string_view word = words[i];
     if (word.starts_with("--benchmark")) continue;  // `make bench` gives all programs the same
-    const std::string value = i + 1 == count ? "" : words[++i];
-    if (!take(word, value))
+    const auto option = std::find_if(options.begin(), options.end(),
+                                     [&](const bench_option& o) { return o.name == word; });
+    if (option == options.end())
       throw input_error("unknown option " + std::string(word) + " (see --help)");
+    option->take(i + 1 == count ? "" : words[++i]);
   }
 }
 

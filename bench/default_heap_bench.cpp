@@ -27,14 +27,9 @@
 namespace quarry::tool {
 namespace {
 
-#if QUARRY_CUDA
-using machine = cuda;
-constexpr bool gpu = true;
-#else
-using machine = cpu;
-constexpr bool gpu = false;
-#endif
+using machine = default_machine;
 using heap_type = heap<slab, machine>;
+constexpr bool gpu = QUARRY_CUDA != 0;
 
 constexpr std::uint64_t vinkler_warps = gpu ? 960 : 96;  // in ACD and P
 constexpr double no_aim = std::numeric_limits<double>::infinity();
@@ -369,19 +364,10 @@ constexpr std::string_view usage =
 
 settings parse(int count, char** words) {
   settings s;
-  read_options(count, words, [&s](std::string_view option, const std::string& value) {
-    if (option == "--repeats")
-      s.repeats = parse_count(value, 1, 1'000'000);
-    else if (option == "--rounds")
-      s.rounds = parse_count(value, 1, 1'000'000);
-    else if (option == "--lanes")
-      s.lanes = parse_count(value, 1024, 1 << 24);
-    else if (option == "--heap")
-      s.heap = parse_size(value).value();
-    else
-      return false;
-    return true;
-  });
+  read_options(count, words,
+               {count_option("--repeats", s.repeats, 1, 1'000'000),
+                count_option("--rounds", s.rounds, 1, 1'000'000),
+                count_option("--lanes", s.lanes, 1024, 1 << 24), size_option("--heap", s.heap)});
   return s;
 }
 

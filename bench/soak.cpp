@@ -7,12 +7,11 @@
 /// how much is live, how much of the pool nobody else could have for that, how far up it lies, and what went wrong
 /// so far. At the end all is looked at and freed.
 
-#include "bench_kernels.hpp"
 #include "bench_main.hpp"
+#include "bench_run.hpp"
 
 #include <quarry/heap.hpp>
 
-#include <chrono>
 #include <cstdint>
 #include <cstdio>
 #include <string>
@@ -21,20 +20,14 @@
 namespace quarry::tool {
 namespace {
 
-#if QUARRY_CUDA
-using machine = cuda;
-constexpr bool gpu = true;
-#else
-using machine = cpu;
-constexpr bool gpu = false;
-#endif
+using machine = default_machine;
 using heap_type = heap<slab, machine>;
+constexpr bool gpu = QUARRY_CUDA != 0;
 
 struct settings {
-  double seconds = gpu ? 180 : 2;
+  std::uint64_t seconds = gpu ? 180 : 2;
   std::uint64_t heap = gpu ? std::uint64_t{2} << 30 : std::uint64_t{32} << 20;
   std::uint64_t slots = 0;  // as many as fill a third of the heap, when sizes are at their largest
-  unsigned lines = 12;
 };
 
 struct held {
@@ -89,6 +82,8 @@ struct soak_round {
 };
 
 class soak {
+  static constexpr double lines = 12;  // that are printed, about
+
  public:
   explicit soak(const settings& s)
       : settings_(s),
@@ -99,21 +94,21 @@ class soak {
 
   /// Returns an exit code.
   int go() {
-    std::printf("%llu slots in a heap of %.0f MiB, %.0f s\n",
-                static_cast<unsigned long long>(slots_), mib(settings_.heap), settings_.seconds);
+    std::printf("%llu slots in a heap of %.0f MiB, %llu s\n",
+                static_cast<unsigned long long>(slots_), mib(settings_.heap),
+                static_cast<unsigned long long>(settings_.seconds));
     std::printf("%8s %8s %10s %10s %12s %10s %10s\n", "s", "round", "live MiB", "taken MiB",
                 "extent MiB", "refused", "damaged");
-    const auto begin = std::chrono::steady_clock::now();
-    const auto now = [&] {
-      return std::chrono::duration<double>(std::chrono::steady_clock::now() - begin).count();
-    };
+    const auto end = static_cast<double>(settings_.seconds);
+    const bench_timer timer;
     double next = 0;
     for (std::uint32_t round = 0;; ++round) {
       step(round);
-      if (round % soak_round::drift != soak_round::drift / 2 || now() < next) continue;
-      print(now(), round);
-      if (now() >= settings_.seconds) break;
-      next += settings_.seconds / settings_.lines;
+      const double now = timer.seconds();
+      if (round % soak_round::drift != soak_round::drift / 2 || now < next) continue;
+      print(now, round);
+      if (now >= end) break;
+      next += end / lines;
     }
     step(soak_round::last);
     return judge();
@@ -164,29 +159,21 @@ class soak {
 constexpr std::string_view usage =
     "usage: soak [--seconds N] [--heap SIZE] [--slots N]\n"
     "\n"
-    "The default heap in use for a long time: blocks come and go, every one is written and looked "
-    "at before it is\n"
-    "freed. Prints now and then how much is live, and in how large a part of the heap it lies, "
-    "which should not grow.\n"
+    "The default heap in use for a long time: blocks come and go, and each is looked at before it\n"
+    "is freed. Prints now and then, always when sizes are at their largest, how much is live and\n"
+    "how much of the heap is taken for that, which should not grow.\n"
     "\n"
-    "  --seconds N   how long; at least until sizes have drifted to their largest and back\n"
+    "  --seconds N   how long, and then until sizes are at their largest again\n"
     "  --heap SIZE   such as 2G\n"
-    "  --slots N     blocks that are live at a time (default: a third of the heap, with the "
-    "largest sizes)\n";
+    "  --slots N     blocks that are live at a time (default: so many that they would fill a "
+    "third\n"
+    "                of the heap with the largest sizes)\n";
 
 settings parse(int count, char** words) {
   settings s;
-  read_options(count, words, [&s](std::string_view option, const std::string& value) {
-    if (option == "--seconds")
-      s.seconds = static_cast<double>(parse_count(value, 1, 1'000'000));
-    else if (option == "--heap")
-      s.heap = parse_size(value).value();
-    else if (option == "--slots")
-      s.slots = parse_count(value, 1, 1 << 28);
-    else
-      return false;
-    return true;
-  });
+  read_options(count, words,
+               {count_option("--seconds", s.seconds, 1, 1'000'000), size_option("--heap", s.heap),
+                count_option("--slots", s.slots, 1, 1 << 28)});
   return s;
 }
 
