@@ -30,6 +30,17 @@ inline bench_option size_option(std::string_view name, std::uint64_t& into) {
   return {name, [&into](const std::string& value) { into = parse_size(value).value(); }};
 }
 
+/// One of two words.
+inline bench_option choice_option(std::string_view name, bool& into, std::string_view no,
+                                  std::string_view yes) {
+  return {name, [&into, name, no, yes](const std::string& value) {
+            if (value != no && value != yes)
+              throw input_error(std::string(name) + ": " + std::string(no) + " or " +
+                                std::string(yes) + ", not \"" + value + "\"");
+            into = value == yes;
+          }};
+}
+
 inline void read_options(int count, char** words, const std::vector<bench_option>& options) {
   for (int i = 1; i < count; ++i) {
     const std::string_view word = words[i];

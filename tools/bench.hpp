@@ -87,6 +87,7 @@ struct bench_request {
   std::uint64_t repeats = 5;
   double limit = 20;  // seconds after which a cell is lost
   double share = 2;   // seconds that a cell should take
+  bool queued = false;  // a GPU begins when it has all kernels of a pass: how fast the host is does not matter
   std::vector<bench_cell> cells;
 };
 

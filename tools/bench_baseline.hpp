@@ -153,7 +153,7 @@ class baseline_bench {
 
   bench_request request_;
   simt::array<std::uint64_t, Machine> counts_;
-  bench_clock<Machine> clock_;
+  bench_clock<Machine> clock_{request_.queued};
 };
 
 }  // namespace quarry::tool

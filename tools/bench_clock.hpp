@@ -24,6 +24,7 @@ template <>
 class bench_clock<cpu> {
  public:
   static constexpr bool counts = true;
+  explicit bench_clock(bool /*queued*/ = false) {}
 
   /// While counting, one worker runs all blocks in order: the count is exact, and the same each time.
   void count(bool on) { counting_ = on; }
@@ -51,15 +52,37 @@ class bench_clock<cpu> {
 };
 
 #if QUARRY_CUDA
+/// Keeps a GPU busy, by one lane.
+struct bench_delay {
+  std::uint64_t nanoseconds;
+
+  QUARRY_DEVICE static std::uint64_t now() {
+    std::uint64_t t = 0;
+#if QUARRY_DEVICE_CODE
+    asm volatile("mov.u64 %0, %%globaltimer;" : "=l"(t) : : "memory");
+#endif
+    return t;
+  }
+  QUARRY_DEVICE void operator()() const {
+    const std::uint64_t begin = now();
+    while (now() - begin < nanoseconds) {
+    }
+  }
+};
+
+/// As it stands, an idle GPU notes the time at once, and then waits for the host to launch: a slow host is in every time, and
+/// in those of many small kernels more than the kernels. With `queued` it is kept busy until it has all of them.
 template <>
 class bench_clock<cuda> {
  public:
   static constexpr bool counts = false;
+  explicit bench_clock(bool queued = false) : queued_(queued) {}
   void count(bool) {}
 
   /// From before the first kernel that `work` starts to after the last; they are not waited for in between.
   template <class Work>
   bench_measured time(Work&& work) const {
+    if (queued_) start({1, 1}, bench_delay{long_enough});
     simt::check_cuda(cudaEventRecord(begin_.handle), "recording an event");
     work();
     simt::check_cuda(cudaEventRecord(end_.handle), "recording an event");
@@ -83,6 +106,10 @@ class bench_clock<cuda> {
     event(const event&) = delete;
     event& operator=(const event&) = delete;
   };
+  /// Nanoseconds in which a host launches ten kernels and more.
+  static constexpr std::uint64_t long_enough = 400'000;
+
+  bool queued_;
   event begin_;
   event end_;
 };

@@ -209,7 +209,7 @@ class bench_site {
   bench_request request_;
   std::shared_ptr<heap_type> heap_;  // none: it would be too small
   simt::array<std::uint64_t, Machine> counts_;
-  bench_clock<Machine> clock_;
+  bench_clock<Machine> clock_{request_.queued};
 
  private:
   void make_anew() {
