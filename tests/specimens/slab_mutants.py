@@ -79,8 +79,8 @@ MUTANTS = {
           "    give_up(segment);  // after a branch on what the lists had: somebody may list it again now\n",
           ""),
          ("slab_segments.hpp",
-          "    give_up(segment);\n    if (has_dense(capacity))",
-          "    if (has_dense(capacity))")]),
+          "    give_up(segment);\n    const std::uint64_t to_sparse",
+          "    const std::uint64_t to_sparse")]),
     # Segments are taken again, but the last of them still looks free: what is given back in it is lost.
     "leaves_one_without_a_class": (
         "", 2_000, FEW,

@@ -6,6 +6,9 @@
 ///   some    [ 1 0 1 …………… ][ 0 0 …… ]              one bit for a word of `words`: not empty, perhaps
 ///   words   [ 0110… ][ 0000… ][ 1111… ] …           one bit for each index: in the set
 ///
+/// Neighbouring words lie far apart: indices that are busy at once are often neighbours, and what goes to one line of memory
+/// queues.
+///
 /// The words decide; the two levels above are hints that save the walk over empty words. A taker follows the
 /// hints down to a low word, and takes a bit of it by one atomic. How many of the lowest words it chooses
 /// among is the caller's `reach`: 1 keeps the set compact, more keeps takers apart; a taker that loses a race
@@ -14,8 +17,9 @@
 /// Invariant: between calls a word that is not empty has its bit in `some`, and so on upwards. Whoever makes a
 /// word non-empty sets the hint. Whoever empties it clears the hint, then looks at the word again and sets the
 /// hint if it is not empty any more: a hint is set by a read-modify-write that releases and cleared by one that
-/// acquires, so of a put and a clearing that meet either the put's hint comes second, or the second look sees the put. A hint
-/// to an empty word costs who follows it: a set that is nearly empty, with hints that say otherwise, is slow for everybody.
+/// acquires (by its value: who has not cleared it does not look), so of a put and a clearing that meet either the put's
+/// hint comes second, or the second look sees the put. A hint to an empty word costs who follows it: a set that is
+/// nearly empty, with hints that say otherwise, is slow for everybody.
 /// Ordering: put releases and take acquires: what was done before the put is past for the taker.
 /// Bound: a taker follows at most as many empty hints as there are words; one that lost `patience` races walks over
 /// all words once. none means that the hints led nowhere; while another lane is between clearing a hint and
@@ -51,7 +55,7 @@ class index_set {
   /// A view of length(size) words, which stay the caller's.
   QUARRY_DEVICE index_set(std::uint64_t* words, std::uint32_t size) : size_(size), words_(words) {}
   QUARRY_DEVICE static constexpr std::uint64_t length(std::uint32_t n) {
-    return std::uint64_t{parts(n)} + parts(parts(n)) + parts(parts(parts(n)));
+    return std::uint64_t{places_for(n)} + parts(parts(n)) + parts(parts(parts(n)));
   }
 
   QUARRY_DEVICE std::uint32_t size() const { return size_; }
@@ -116,26 +120,38 @@ class index_set {
   /// All that is here goes to another set of the same size.
   QUARRY_DEVICE void move_to(const index_set& other) const;
 
-  /// Sees to it that this index is not there. Returns whether it was the last one of its word: then the caller sees to
-  /// the hint, soon.
+  /// Sees to it that this index is not there. Returns whether it was the last one of its word: then the caller drops the
+  /// hint, soon, and looks again.
   QUARRY_DEVICE bool remove(std::uint32_t i) const {
     return word(i / 64).fetch_and(~bit(i), simt::relaxed) == bit(i);
   }
-  QUARRY_DEVICE void see_to_hint(std::uint32_t i) const { clear_hint(i / 64); }
+  QUARRY_DEVICE std::uint64_t drop_hint(std::uint32_t i) const {
+    return some(i / 4096).fetch_and(~bit(i / 64), simt::by_value);
+  }
+  /// `hints`: what drop_hint returned. If there was no hint, whoever dropped it looks again, or a put has still to set it.
+  QUARRY_DEVICE void look_again(std::uint32_t i, std::uint64_t hints) const {
+    const std::uint32_t w = i / 64;
+    if ((hints & bit(w)) == 0) return;
+    if (hints == bit(w) &&
+        (top(w / 4096).fetch_and(~bit(w / 64), simt::by_value) & bit(w / 64)) != 0 &&
+        some(w / 64).load(simt::relaxed) != 0)
+      top(w / 4096).fetch_or(bit(w / 64), simt::after_loads);
+    if (word(w).load(simt::relaxed) != 0) set_hint(w);
+  }
 
   // Between kernels.
-  bool contains(std::uint32_t i) const { return (words_[i / 64] & bit(i)) != 0; }
+  bool contains(std::uint32_t i) const { return (words_[place(i / 64)] & bit(i)) != 0; }
   std::uint32_t count() const {
     std::uint32_t n = 0;
-    for (std::uint32_t w = 0; w < words(); ++w) n += simt::popc(words_[w]);
+    for (std::uint32_t w = 0; w < words(); ++w) n += simt::popc(words_[place(w)]);
     return n;
   }
   /// Whether no hint is missing.
   bool hints_hold() const {
     for (std::uint32_t w = 0; w < words(); ++w)
-      if (words_[w] != 0 && (words_[words() + w / 64] & bit(w)) == 0) return false;
+      if (words_[place(w)] != 0 && (words_[places() + w / 64] & bit(w)) == 0) return false;
     for (std::uint32_t s = 0; s < hint_words(); ++s)
-      if (words_[words() + s] != 0 && (words_[words() + hint_words() + s / 64] & bit(s)) == 0)
+      if (words_[places() + s] != 0 && (words_[places() + hint_words() + s / 64] & bit(s)) == 0)
         return false;
     return true;
   }
@@ -151,15 +167,23 @@ class index_set {
   }
   QUARRY_DEVICE std::uint32_t words() const { return parts(size_); }
   QUARRY_DEVICE std::uint32_t hint_words() const { return parts(words()); }
+  /// For the words: a power of two, so that an odd factor gives each another place.
+  QUARRY_DEVICE static constexpr std::uint32_t places_for(std::uint32_t n) {
+    return 2u << log2_floor((n - 1) / 64 | 1);
+  }
+  QUARRY_DEVICE std::uint32_t places() const { return places_for(size_); }
+  QUARRY_DEVICE std::uint32_t place(std::uint32_t w) const {
+    return w * 0x9e3779b1u & (places() - 1);
+  }
 
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> word(std::uint32_t w) const {
-    return simt::atomic_ref<std::uint64_t>(words_[w]);
+    return simt::atomic_ref<std::uint64_t>(words_[place(w)]);
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> some(std::uint32_t s) const {
-    return word(words() + s);
+    return simt::atomic_ref<std::uint64_t>(words_[places() + s]);
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> top(std::uint32_t t) const {
-    return word(words() + hint_words() + t);
+    return simt::atomic_ref<std::uint64_t>(words_[places() + hint_words() + t]);
   }
 
   /// Word w was empty, and is not now. Who clears the hint later acquires that: then it finds what is there.
@@ -168,13 +192,7 @@ class index_set {
       top(w / 4096).fetch_or(bit(w / 64), simt::after_loads);
   }
   /// Word w was empty.
-  QUARRY_DEVICE void clear_hint(std::uint32_t w) const {
-    if ((some(w / 64).fetch_and(~bit(w), simt::acq_rel) & ~bit(w)) == 0) {
-      top(w / 4096).fetch_and(~bit(w / 64), simt::acq_rel);
-      if (some(w / 64).load(simt::relaxed) != 0) top(w / 4096).fetch_or(bit(w / 64), simt::acq_rel);
-    }
-    if (word(w).load(simt::relaxed) != 0) set_hint(w);
-  }
+  QUARRY_DEVICE void clear_hint(std::uint32_t w) const { look_again(w * 64, drop_hint(w * 64)); }
 
   /// Takes those of the bits that are there.
   QUARRY_DEVICE std::uint64_t take_bits(std::uint32_t w, std::uint64_t bits) const {
@@ -238,15 +256,16 @@ class index_set {
 // ---- bodies ------------------------------------------------------------------------------------------
 
 QUARRY_DEVICE inline void index_set::fill(std::uint64_t lane, std::uint64_t lanes) const {
-  const auto level = [&](std::uint32_t first, std::uint32_t bits) {
+  const auto level = [&](std::uint32_t bits, auto where) {
     for (std::uint64_t w = lane; w < parts(bits); w += lanes) {
       const std::uint64_t left = bits - w * 64;
-      words_[first + w] = left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
+      words_[where(static_cast<std::uint32_t>(w))] =
+          left >= 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << left) - 1;
     }
   };
-  level(0, size_);
-  level(words(), words());
-  level(words() + hint_words(), hint_words());
+  level(size_, [this](std::uint32_t w) { return place(w); });
+  level(words(), [this](std::uint32_t w) { return places() + w; });
+  level(hint_words(), [this](std::uint32_t w) { return places() + hint_words() + w; });
 }
 
 QUARRY_DEVICE inline void index_set::put_run(std::uint32_t first, std::uint32_t n) const {
@@ -355,7 +374,8 @@ QUARRY_DEVICE inline bool index_set::take_all(std::uint32_t first, std::uint32_t
 QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std::uint32_t& n,
                                                            std::uint32_t least, std::uint32_t near,
                                                            std::uint32_t plenty) const {
-  const std::uint64_t seen = plenty == 0 ? ~std::uint64_t{0} : word(w).load(simt::relaxed);
+  const auto here = word(w);
+  const std::uint64_t seen = plenty == 0 ? ~std::uint64_t{0} : here.load(simt::relaxed);
   if (simt::popc(seen) < plenty) return none;
   // A power of two, at a multiple of it: what is given back fits together again.
   std::uint32_t length = 2u << log2_floor(n);
@@ -366,13 +386,13 @@ QUARRY_DEVICE inline std::uint32_t index_set::take_some_in(std::uint32_t w, std:
   const std::uint64_t ahead = starts & ~std::uint64_t{0} << near % 64;
   const unsigned place = simt::lowest_bit(ahead != 0 ? ahead : starts);
   const std::uint64_t run = ~std::uint64_t{0} >> (64 - length) << place;
-  const std::uint64_t was = word(w).fetch_and(~run, simt::by_value);
+  const std::uint64_t was = here.fetch_and(~run, simt::by_value);
   n = length;
   if ((was & run) == run) {
     if (was == run) clear_hint(w);
     return w * 64 + place;
   }
-  if ((was & run) != 0 && word(w).fetch_or(was & run, simt::release) == 0) set_hint(w);
+  if ((was & run) != 0 && here.fetch_or(was & run, simt::release) == 0) set_hint(w);
   return none;
 }
 

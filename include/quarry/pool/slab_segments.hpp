@@ -193,8 +193,9 @@ class slab_segments {
   QUARRY_DEVICE void give_up_last(std::uint32_t segment, std::uint32_t c,
                                   std::uint32_t capacity) const {
     give_up(segment);
-    if (has_dense(capacity)) dense(c).see_to_hint(segment);
-    sparse(c).see_to_hint(segment);
+    const std::uint64_t to_sparse = sparse(c).drop_hint(segment);
+    if (has_dense(capacity)) dense(c).look_again(segment, dense(c).drop_hint(segment));
+    sparse(c).look_again(segment, to_sparse);
   }
 
   /// Takes free slots of a used segment of class c, just taken out of a list, but at most so many; returns how many. If
@@ -258,7 +259,7 @@ class slab_segments {
     return slab_state{state_word(segment).fetch_sub(k, simt::between_fences)}.count();
   }
   QUARRY_DEVICE index_set list(std::uint32_t n) const {
-    return index_set(lists_ + list_length_ * n, free_.size());  // < 2^23
+    return index_set(lists_ + list_length_ * n, free_.size());  // < 2^24
   }
 
   std::uint32_t few_;
