@@ -35,7 +35,8 @@
 ///                         (so that a block that is freed once too often is not counted)
 ///
 /// Lists. Who makes the first slot free lists a segment as dense, who makes a quarter free as sparse, and who ends it
-/// takes it out of both. Who looks for free slots takes it out of one: so it may be in a list in error, which its
+/// takes it out of both; if it gives a quarter back at once, others probably did too, and the segment was never dense: it
+/// does not look. Who looks for free slots takes it out of one: so it may be in a list in error, which its
 /// state tells. It is never missing at rest: a lane lists it after it lowered the count, so of a lane that found too
 /// little in a state and dropped the segment, and one that frees a slot, the second lists it later. (For the same
 /// reason nobody but who ends it may take it out of the dense ones when it becomes sparse: others might have listed
@@ -183,7 +184,8 @@ class slab_segments {
     bool last = false;
     if (k != capacity) {
       last = sparse(c).remove(segment);
-      if (has_dense(capacity)) last |= dense(c).remove(segment);
+      if (has_dense(capacity) && !is_sparse(capacity - k, capacity))
+        last |= dense(c).remove(segment);
     }
     if (!is_few(capacity)) simt::fence_stores();
     if (last) return true;

@@ -269,4 +269,14 @@ class atomic_ref {
   T* word_;
 };
 
+/// Stores 0 to four words side by side, the first at a multiple of 16 bytes. On a GPU it is one access, but each word is
+/// stored for itself, relaxed.
+QUARRY_DEVICE inline void clear_four(std::uint32_t* words) {
+#if QUARRY_DEVICE_CODE
+  ptx_clear_four(words);
+#else
+  for (unsigned i = 0; i < 4; ++i) atomic_ref<std::uint32_t>(words[i]).store(0, relaxed);
+#endif
+}
+
 }  // namespace quarry::simt

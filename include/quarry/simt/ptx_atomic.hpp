@@ -171,6 +171,14 @@ struct ptx_atomic {
   __device__ static std::size_t address(T* word) { return __cvta_generic_to_global(word); }
 };
 
+/// Four words side by side, at a multiple of 16 bytes: one access, in which each is stored for itself, relaxed.
+__device__ inline void ptx_clear_four(unsigned* words) {
+  asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %1, %1, %1};"
+               :
+               : "l"(__cvta_generic_to_global(words)), "r"(0)
+               : "memory");
+}
+
 /// Orders what came before it with what comes after, for the whole device.
 __device__ inline void ptx_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
 /// The same for writes that come after it only: the multiprocessor keeps what it has in its cache.
