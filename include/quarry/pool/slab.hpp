@@ -137,8 +137,12 @@ class basic_slab {
     if (is_one(company)) {
       if (!set_bit(segment, slot, capacity, was)) return;
     } else {
-      k = company == simt::full_warp ? set_bits(whole_warp{}, segment, slot, state, capacity, was)
-                                     : set_bits(company, segment, slot, state, capacity, was);
+      if (company != simt::full_warp)
+        k = set_bits(company, segment, slot, state, capacity, was);
+      else if (fill_a_word(segment, slot))
+        k = set_word(segment, slot, state, capacity, was);
+      else
+        k = set_bits(whole_warp{}, segment, slot, state, capacity, was);
       if (k == 0) return;
     }
     const std::uint32_t taken = segments_.lower(segment, k, was, capacity);
@@ -241,6 +245,24 @@ class basic_slab {
                              std::uint32_t& was) const {
     was = segments_.set_bits(segment, slot, 1u << slot % 32, capacity);
     return (was >> slot % 32 & 1) == 0;
+  }
+  /// Whether the slots that a whole warp gives back are all those of a word, in order: as it took them, mostly.
+  QUARRY_DEVICE static bool fill_a_word(std::uint32_t segment, std::uint32_t slot) {
+    const std::uint32_t word = segment * 128 + slot / 32;
+    return simt::all(whole_warp{},
+                     word == simt::shuffle(whole_warp{}, word, 0) && slot % 32 == simt::lane_id());
+  }
+  /// Their bits: what set_bits does then, and with less thought.
+  QUARRY_DEVICE std::uint32_t set_word(std::uint32_t segment, std::uint32_t slot, slab_state state,
+                                       std::uint32_t capacity, std::uint32_t& was) const {
+    simt::sync_warp(whole_warp{});  // one acts for others
+    if (simt::lane_id() != 0) return 0;
+    if (capacity == simt::warp_size && segments_.all_taken(segment, state, capacity)) {
+      segments_.give_up(segment);
+      return 0;
+    }
+    was = segments_.bits(segment, slot / 32).fetch_or(~std::uint32_t{0}, simt::between_fences);
+    return simt::popc(~was);
   }
   /// The bits of the slots that a company gives back. Where the lanes of each segment (a group) have slots side by side in one
   /// word, the first of them sets all bits at once; if they are all slots there are, it gives the segment up: nobody else
