@@ -21,8 +21,8 @@ MUTANTS = {
     "ends_with_its_bits_set": (
         "", 200, COUNTED,
         [("slab_segments.hpp",
-          "bits(segment, w).store(0, simt::relaxed);\n",
-          "(void)bits(segment, w).load(simt::relaxed);\n")]),
+          "        simt::clear_four(bits_ + (segment * words_per_segment_ + w));\n",
+          "        (void)bits(segment, w).load(simt::relaxed);\n")]),
     # Rights are handed out, but the count does not say so: two entries, or an entry and the segment's end, share slots.
     "recycles_without_counting": (
         "", 2_000, COUNTED,
@@ -59,16 +59,22 @@ MUTANTS = {
         [("slab_impl.hpp",
           "if (waits && word.ticket() <= word.limit(capacity)) {",
           "if (waits && word.ticket() <= word.limit(capacity) + 1) {")]),
-    # The count is lowered before the bit is set: a segment may end, and be used again, with a bit on its way.
+    # The count is lowered before the bit is set, and nobody knows: a segment may end, and be used again, with a bit on its way.
     "counts_before_the_bit": (
         "", 20_000, COUNTED,
-        [("slab.hpp",
-          "      if (!set_bit(segment, slot, capacity, was)) return;\n",
-          ""),
-         ("slab.hpp",
-          "    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);\n",
-          "    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);\n"
-          "    if (is_one(company)) (void)set_bit(segment, slot, capacity, was);\n")]),
+        [("slab_segments.hpp",
+          "what the explorer sees.\n    before = lower(segment, 1 - slab_state::one_coming);\n",
+          "what the explorer sees.\n    before = lower(segment, 1);\n"),
+         ("slab_segments.hpp",
+          "    if (!counts || !ends)\n"
+          "      state_word(segment).add((counts ? 0 : 1) - slab_state::one_coming, simt::after_loads);\n",
+          "    if (!counts && !ends) state_word(segment).add(1, simt::after_loads);\n")]),
+    # It is known that a bit is coming, and nobody waits for it.
+    "ends_while_bits_are_coming": (
+        "", 20_000, COUNTED,
+        [("slab_segments.hpp",
+          "      if (before.coming() != 0 && !bits_have_come(segment)) return false;\n",
+          "")]),
     # A segment is free before it is out of its lists: who takes it may list it again, and that is undone.
     "gives_up_before_it_unlists": (
         "not listed", 100_000, FEW,

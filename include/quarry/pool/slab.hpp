@@ -6,8 +6,9 @@
 ///             -> one fetch_add on an entry of the class: a ticket each, and the segment       (slab_entry.hpp)
 ///             -> slot i of the segment. Nothing else is read or written.
 ///   free      segment and slot from the address
-///             -> set the slot's bit, then lower the segment's count, once for all lanes that free in it; where a
-///                segment has few slots, its bits are in the word that counts, and one step is enough
+///             -> set the slot's bit, then lower the segment's count, once for all lanes that free in it; a lane that
+///                is alone does both at once. Where a segment has few slots, its bits are in the word that counts, and
+///                one step is enough
 ///             -> at three moments only: list the segment, or give it up for any class        (slab_segments.hpp)
 ///
 /// A class has several entries, so that no word becomes a bottleneck; a warp uses one of them. Lanes of a warp that
@@ -32,7 +33,8 @@
 /// destroys user data only.
 /// Ordering: an owner's accesses are before its free; free releases to whoever recycles or ends the segment,
 /// the entry hands that on to malloc.
-/// Progress: a lane waits for those who renew its entry, and these wait for nobody. Nothing else waits. A company
+/// Progress: a lane waits for those who renew its entry, and these wait for nobody. Nothing else waits, but for a bit that
+/// was sent to memory already (slab_segments.hpp). A company
 /// waits as one, whatever classes it wants: its lanes vote in every turn, and none goes on before all are served or
 /// refused. (Lanes of a warp that went different ways share one program counter in turn, and little is promised about
 /// the turns: those that left a loop wait for the lanes still in it, and a lane that spins may keep its warp to
@@ -132,11 +134,12 @@ class basic_slab {
         of_size.quotient(static_cast<std::uint32_t>(offset) & (segment_bytes() - 1));
     const std::uint32_t capacity = of_size.quotient(segment_bytes());
     const simt::lane_mask company = simt::coalesced();
-    std::uint32_t was = 0;
+    slab_state before{};
     std::uint32_t k = 1;
     if (is_one(company)) {
-      if (!set_bit(segment, slot, capacity, was)) return;
+      if (!segments_.give_back_one(segment, slot, capacity, before)) return;
     } else {
+      std::uint32_t was = 0;
       if (company != simt::full_warp)
         k = set_bits(company, segment, slot, state, capacity, was);
       else if (fill_a_word(segment, slot))
@@ -144,9 +147,9 @@ class basic_slab {
       else
         k = set_bits(whole_warp{}, segment, slot, state, capacity, was);
       if (k == 0) return;
+      before = segments_.lower(segment, k, was, capacity);
     }
-    const std::uint32_t taken = segments_.lower(segment, k, was, capacity);
-    if (slab_segments::is_event(taken, k, capacity)) settle(segment, c, taken, k, capacity);
+    if (segments_.is_event(before, k, capacity)) settle(segment, c, before, k, capacity);
   }
 
   /// How much of a block may be used: what was asked for, rounded up.
@@ -240,19 +243,13 @@ class basic_slab {
     QUARRY_DEVICE constexpr operator simt::lane_mask() const { return simt::full_warp; }
   };
   QUARRY_DEVICE static bool is_one(simt::lane_mask lanes) { return (lanes & (lanes - 1)) == 0; }
-  /// Returns whether it was not set: a slot given back twice counts once.
-  QUARRY_DEVICE bool set_bit(std::uint32_t segment, std::uint32_t slot, std::uint32_t capacity,
-                             std::uint32_t& was) const {
-    was = segments_.set_bits(segment, slot, 1u << slot % 32, capacity);
-    return (was >> slot % 32 & 1) == 0;
-  }
   /// Whether the slots that a whole warp gives back are all those of a word, in order: as it took them, mostly.
   QUARRY_DEVICE static bool fill_a_word(std::uint32_t segment, std::uint32_t slot) {
     const std::uint32_t word = segment * 128 + slot / 32;
     return simt::all(whole_warp{},
                      word == simt::shuffle(whole_warp{}, word, 0) && slot % 32 == simt::lane_id());
   }
-  /// Their bits: what set_bits does then, and with less thought.
+  /// Their bits: what set_bits does then, with less thought.
   QUARRY_DEVICE std::uint32_t set_word(std::uint32_t segment, std::uint32_t slot, slab_state state,
                                        std::uint32_t capacity, std::uint32_t& was) const {
     simt::sync_warp(whole_warp{});  // one acts for others
@@ -288,8 +285,9 @@ class basic_slab {
       was = segments_.set_bits(segment, slot, slots, capacity);
       return simt::popc(slots & ~was);
     }
-    const bool is_given = set_bit(segment, slot, capacity, was);
-    simt::sync_warp(company);  // and counts for them
+    was = segments_.set_bits(segment, slot, 1u << slot % 32, capacity);
+    const bool is_given = (was >> slot % 32 & 1) == 0;  // what is given back twice counts once
+    simt::sync_warp(company);                           // one counts for others
     const simt::lane_mask given = simt::ballot(company, is_given) & group;
     if (segments_.is_few(capacity)) return is_given ? 1 : 0;
     return is_given && simt::lane_id() == simt::lowest_bit(given) ? simt::popc(given) : 0;
@@ -309,9 +307,9 @@ class basic_slab {
   QUARRY_DEVICE void* malloc_large(std::uint64_t n) const;
   QUARRY_DEVICE void free_large(std::uint32_t segment, slab_state state) const;
   /// What a free does at such moments.
-  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
+  QUARRY_DEVICE void settle(std::uint32_t segment, std::uint32_t c, slab_state before,
                             std::uint32_t k, std::uint32_t capacity) const {
-    if (segments_.settle(segment, c, taken, k, capacity))
+    if (segments_.settle(segment, c, before, k, capacity))
       simt::out_of_line_leaf<&basic_slab::give_up_last>(self_, segment, c);
   }
   QUARRY_DEVICE void give_up_last(std::uint32_t segment, std::uint32_t c) const {

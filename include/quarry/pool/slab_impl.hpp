@@ -186,7 +186,7 @@ QUARRY_DEVICE bool basic_slab<T>::find_own(visitor* v, std::uint32_t lanes) cons
 }
 
 /// Lanes with the right to a slot of a used segment take one each; lanes that look at the same word together. They
-/// begin at different places, and go on to the next word: there are at least as many bits set as rights.
+/// begin at different places, and go on to the next word: there are at least as many bits set as rights, or coming.
 template <slab_tuning T>
 QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
   const std::uint32_t capacity = v->capacity;
@@ -422,9 +422,9 @@ QUARRY_DEVICE void basic_slab<T>::flush_entry(std::uint32_t entry) const {
   const std::uint32_t limit = word.limit(capacity);
   if (word.is_recycled()) {
     const std::uint32_t rights = limit - word.ticket();
-    const std::uint32_t taken = segments_.renounce(word.segment(), rights, capacity);
-    if (slab_segments::is_event(taken, rights, capacity))
-      rare<&basic_slab::settle>(word.segment(), c, taken, rights, capacity);
+    const slab_state before = segments_.renounce(word.segment(), rights, capacity);
+    if (segments_.is_event(before, rights, capacity))
+      rare<&basic_slab::settle>(word.segment(), c, before, rights, capacity);
     return;
   }
   simt::fence_stores();  // what the entry handed on
@@ -452,9 +452,9 @@ QUARRY_DEVICE void basic_slab<T>::give_back(std::uint32_t segment, std::uint32_t
     was = segments_.set_bits(
         segment, i, slab_segments::present(end, i / 32) & ~std::uint32_t{0} << i % 32, capacity);
   simt::fence_stores();  // the bits before the count
-  const std::uint32_t taken = segments_.lower(segment, end - from, was, capacity);
-  if (slab_segments::is_event(taken, end - from, capacity))
-    rare<&basic_slab::settle>(segment, c, taken, end - from, capacity);
+  const slab_state before = segments_.lower(segment, end - from, was, capacity);
+  if (segments_.is_event(before, end - from, capacity))
+    rare<&basic_slab::settle>(segment, c, before, end - from, capacity);
 }
 
 }  // namespace quarry

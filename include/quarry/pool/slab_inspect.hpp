@@ -163,6 +163,7 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
   }
   if (!has_class) return " is lost: no class has it, and it is not free";
   if (taken == 0 || taken > capacity) return " counts its slots wrongly";
+  if (!few && s.coming() != 0) return " waits for bits";
   if (few && s.bits() >> capacity != 0) return " has a bit where there is no slot";
   if (free != (few ? 0 : capacity - taken) + held.in(held.rights, i))
     return " does not count the bits that are set";

@@ -5,8 +5,8 @@
 ///   free        an index_set: segments that no class has any more
 ///   runs        the same, of those that large blocks gave back: large blocks look here first, and others last, or the
 ///               long runs would soon be in pieces
-///   state       a word per segment: class | count; of a class with few slots in a segment, class | a bit per slot. Four
-///               neighbours lie side by side, since a warp often has them at once; the next four lie elsewhere: in a
+///   state       a word per segment: class | coming | count; of a class with few slots in a segment, class | a bit per
+///               slot. Four neighbours lie side by side, since a warp often has them at once; the next four lie elsewhere: in a
 ///               new heap those that are busy are neighbours, and would share few lines
 ///   bits        a bit per slot: SET means free. None is set in a free segment. Where the state has bits of its own, only
 ///               slots that entries have rights to are set here
@@ -15,8 +15,10 @@
 ///               slots or fewer in a segment all are there
 ///
 /// count = slots that are taken: live blocks, what an entry (slab_entry.hpp) may still hand out, and what is being
-/// given back. A slot is given back in two steps: its bit is set, then the count is lowered. So
-///   capacity - count <= bits set,   and the difference is what entries have rights to, or is on its way.
+/// given back. A slot is given back in two steps: its bit is set, then the count is lowered. A lane that is alone would
+/// wait twice for memory, so it sends both at once, and memory may do the second first. In the same step it notes in the
+/// state that a bit is coming, and takes the note back when it knows that the bit is set; nobody waits for that. So
+///   capacity - count <= bits set + coming,   and the difference is what entries have rights to, or is on its way.
 /// With few slots it is one step: the bit in the state is set. There the count is what the state's bits leave, and
 ///   bits set = what entries have rights to.
 ///
@@ -26,13 +28,14 @@
 ///   some slots free       lower: each lane that gives something back
 ///   more slots taken      recycle: by one compare-exchange of the state, free slots become rights, of an entry (all of
 ///                         them) or of lanes that would wait for one. Whoever has a right then takes any bit that is
-///                         set: there are enough at all times. Bits of the state are moved to where they are taken from,
-///                         before there are rights
-///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and no bit
-///                         is on its way, since bits come before counts: so one word decides. It clears the bits. Or by
-///                         whoever owns all slots, as if they had never been taken. The state of a free segment means
-///                         nothing, but is one in which nobody finds slots to recycle: all taken, all free, or cleared
-///                         (so that a block that is freed once too often is not counted)
+///                         set: there are enough at all times, or they are coming. Bits of the state are moved to where
+///                         they are taken from, before there are rights
+///   class c -> free       by the lane that lowers the count to 0. Nobody owns a slot, nobody has a right, and bits come
+///                         before counts or are noted: so one word decides. If a bit is still coming, it waits for
+///                         that; then it clears the bits. Or by whoever owns all slots, as if they had never been
+///                         taken. The state of a free segment means nothing, but is one in which nobody finds slots to
+///                         recycle: all taken, all free, or cleared (so that a block that is freed once too often is
+///                         not counted)
 ///
 /// Lists. Who makes the first slot free lists a segment as dense, who makes a quarter free as sparse, and who ends it
 /// takes it out of both; if it gives a quarter back at once, others probably did too, and the segment was never dense: it
@@ -43,15 +46,19 @@
 /// it there again.)
 /// Large blocks are runs of segments; the first one's state says how many.
 ///
-/// Ordering: what an owner did is before the bit (a fence), and the bit before the count: who lowers it has seen the bit. Who takes a bit
+/// Ordering: what an owner did is before the bit and before the count (a fence). Who takes a bit
 /// takes it by value. Who recycles acquires the count, who ends a segment has it too, and hands it on through `free`. Who moves
 /// bits hands on what he acquired with them: others that have rights may take them.
-/// Progress: no waiting.
+/// Progress: who ends a segment, and who has a right, may wait for a bit that is coming. On a GPU it was sent before the
+/// count, so that is a wait for memory and not for a lane. Nothing else waits.
+/// A block that is freed twice counts once. If that happens while the last others of its segment are freed, the segment
+/// may be lost.
 
 #include <quarry/core/bitmap.hpp>
 #include <quarry/core/index_set.hpp>
 #include <quarry/pool/slab_shape.hpp>
 #include <quarry/simt/atomic.hpp>
+#include <quarry/simt/collective.hpp>
 
 #include <bit>
 #include <cstdint>
@@ -61,8 +68,9 @@ namespace quarry {
 /// The word per segment.
 class slab_state {
  public:
-  static constexpr std::uint32_t large = 127;
+  static constexpr std::uint32_t large = 63;
   static constexpr std::uint32_t longest_run = (1u << 24) - 1;
+  static constexpr std::uint32_t one_coming = 1u << 13;  // count and coming: up to 4096 each
 
   std::uint32_t word;
 
@@ -80,13 +88,16 @@ class slab_state {
   /// 0: no class; large; else the class + 1.
   QUARRY_DEVICE constexpr std::uint32_t kind() const { return word >> kind_shift; }
   QUARRY_DEVICE constexpr bool is(std::uint32_t c) const { return kind() == c + 1; }
-  QUARRY_DEVICE constexpr std::uint32_t count() const { return word & (flag - 1); }
+  QUARRY_DEVICE constexpr std::uint32_t count() const { return word & (one_coming - 1); }
+  QUARRY_DEVICE constexpr std::uint32_t coming() const {
+    return (word & ((1u << kind_shift) - 1)) / one_coming;
+  }
   QUARRY_DEVICE constexpr std::uint32_t bits() const { return word & ((1u << kind_shift) - 1); }
   QUARRY_DEVICE constexpr std::uint32_t run_length() const { return word & (flag - 1); }
   QUARRY_DEVICE constexpr bool is_withheld() const { return kind() == large && (word & flag) != 0; }
 
  private:
-  static constexpr unsigned kind_shift = 25;
+  static constexpr unsigned kind_shift = 26;
   static constexpr std::uint32_t flag = 1u << 24;
 };
 
@@ -147,10 +158,31 @@ class slab_segments {
     const auto where = is_few(capacity) ? state_word(segment) : bits(segment, slot / 32);
     return where.fetch_or(slots, simt::between_fences);
   }
-  /// Counts k slots as free whose bits were set so. Returns how many were taken before.
-  QUARRY_DEVICE std::uint32_t lower(std::uint32_t segment, std::uint32_t k, std::uint32_t was,
-                                    std::uint32_t capacity) const {
-    return is_few(capacity) ? taken({was}, capacity) : lower(segment, k);
+  /// Counts k slots as free whose bits were set so. Returns the state before.
+  QUARRY_DEVICE slab_state lower(std::uint32_t segment, std::uint32_t k, std::uint32_t was,
+                                 std::uint32_t capacity) const {
+    return is_few(capacity) ? slab_state{was} : lower(segment, k);
+  }
+  /// Both for one slot at once, for a lane that has no company. Returns whether it counts: it was not free already.
+  QUARRY_DEVICE bool give_back_one(std::uint32_t segment, std::uint32_t slot,
+                                   std::uint32_t capacity, slab_state& before) const {
+    const std::uint32_t bit = 1u << slot % 32;
+    if (is_few(capacity)) {
+      before = {set_bits(segment, slot, bit, capacity)};
+      return (before.word & bit) == 0;
+    }
+#if QUARRY_DEVICE_CODE
+    const std::uint32_t was = set_bits(segment, slot, bit, capacity);
+    before = lower(segment, 1 - slab_state::one_coming);
+#else  // The memory of a GPU may well do the second first, so that is what the explorer sees.
+    before = lower(segment, 1 - slab_state::one_coming);
+    const std::uint32_t was = set_bits(segment, slot, bit, capacity);
+#endif
+    const bool counts = (was & bit) == 0;
+    const bool ends = before.count() == 1 && before.coming() == 0;  // and clears the state
+    if (!counts || !ends)
+      state_word(segment).add((counts ? 0 : 1) - slab_state::one_coming, simt::after_loads);
+    return counts;
   }
 
   /// Segments just taken out of free(): all their slots belong to the caller.
@@ -163,22 +195,26 @@ class slab_segments {
   /// The other way round: a segment all of whose slots are the caller's, with no bit set. Its state may stay, if it says that
   /// all slots are taken, or that all are free: then nothing in it can be recycled. Requires a fence_stores() before it.
   QUARRY_DEVICE void give_up(std::uint32_t segment) const { free_.put(segment, simt::after_fence); }
-  /// Whether it is a moment when the segment is to be listed or given up: of so many that were taken, k are free now.
-  QUARRY_DEVICE static bool is_event(std::uint32_t taken, std::uint32_t k, std::uint32_t capacity) {
+  /// Whether it is a moment when the segment is to be listed or given up: k slots are free that were not before.
+  QUARRY_DEVICE bool is_event(slab_state before, std::uint32_t k, std::uint32_t capacity) const {
+    const std::uint32_t was = taken(before, capacity);
     const std::uint32_t most = most_of_sparse(capacity);
-    return taken == k || (taken > most && (taken == capacity || taken - k <= most));
+    return was == k || (was > most && (was == capacity || was - k <= most));
   }
   /// Does so, but for one thing: it returns whether the segment was the last one in a word of its lists. Then the caller
   /// goes on with give_up_last.
-  QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, std::uint32_t taken,
+  QUARRY_DEVICE bool settle(std::uint32_t segment, std::uint32_t c, slab_state before,
                             std::uint32_t k, std::uint32_t capacity) const {
-    if (taken != k) {
-      enlist(segment, c, taken - k, capacity);
+    const std::uint32_t was = taken(before, capacity);
+    if (was != k) {
+      enlist(segment, c, was - k, capacity);
       return false;
     }
     if (!is_few(capacity)) {
+      if (before.coming() != 0 && !bits_have_come(segment)) return false;
       QUARRY_ROLLED
-      for (std::uint32_t w = 0; w * 32 < capacity; ++w) bits(segment, w).store(0, simt::relaxed);
+      for (std::uint32_t w = 0; w * 32 < capacity; w += 4)
+        simt::clear_four(bits_ + (segment * words_per_segment_ + w));
       state_word(segment).store(0, simt::relaxed);
     }
     bool last = false;
@@ -221,9 +257,9 @@ class slab_segments {
     if (left != 0) enlist(segment, c, capacity - left, capacity);
     return rights;
   }
-  /// Gives up so many rights that recycling has brought. Returns how many slots were taken before.
-  QUARRY_DEVICE std::uint32_t renounce(std::uint32_t segment, std::uint32_t rights,
-                                       std::uint32_t capacity) const {
+  /// Gives up so many rights that recycling has brought. Returns the state before.
+  QUARRY_DEVICE slab_state renounce(std::uint32_t segment, std::uint32_t rights,
+                                    std::uint32_t capacity) const {
     std::uint32_t mine = 0;
     QUARRY_ROLLED
     while (is_few(capacity) && simt::popc(mine) < rights) {
@@ -256,9 +292,19 @@ class slab_segments {
                             std::uint32_t capacity) const {
     list(c * 2 + (is_sparse(taken, capacity) ? 1 : 0)).put(segment, simt::relaxed);
   }
-  /// Lowers the count of a segment by k slots whose bits are known to be set. Returns what it was.
-  QUARRY_DEVICE std::uint32_t lower(std::uint32_t segment, std::uint32_t k) const {
-    return slab_state{state_word(segment).fetch_sub(k, simt::between_fences)}.count();
+  /// Lowers the count of a segment by k. Returns the state before.
+  QUARRY_DEVICE slab_state lower(std::uint32_t segment, std::uint32_t k) const {
+    return {state_word(segment).fetch_sub(k, simt::between_fences)};
+  }
+  /// For who ends a segment: waits until no bit is coming. False: it does not end, somebody had counted a block that was free.
+  QUARRY_DEVICE bool bits_have_come(std::uint32_t segment) const {
+    slab_state now = state(segment);
+    QUARRY_ROLLED
+    while (now.count() == 0 && now.coming() != 0) {
+      simt::spin(50);
+      now = state(segment);
+    }
+    return now.count() == 0;
   }
   QUARRY_DEVICE index_set list(std::uint32_t n) const {
     return index_set(lists_ + list_length_ * n, free_.size());  // < 2^24

@@ -79,7 +79,7 @@ template <slab_tuning Tuning>
 struct slab_shape {
   static constexpr std::uint32_t most_segments = (1u << 22) - 2;  // a slab_word has 22 bits for one
   static_assert(Tuning.longest_run <= 64 && Tuning.most_segment_log2 <= 16 &&
-                Tuning.few_slots <= 25);
+                Tuning.few_slots <= 25 && slab_sizes::class_of(slab_sizes::largest) < 60);
 
   std::uint32_t segment_log2;
   std::uint32_t segments;
@@ -121,8 +121,9 @@ struct slab_shape {
         much_of_small(part(Tuning.much_of_small)),
         much(part(Tuning.much)) {}
 
-  QUARRY_DEVICE constexpr std::uint32_t bitmap_words() const {  // of a segment
-    return (1u << segment_log2) / 16 / 32 > 1 ? (1u << segment_log2) / 16 / 32 : 1;
+  /// Of a segment. Four are cleared at a time.
+  QUARRY_DEVICE constexpr std::uint32_t bitmap_words() const {
+    return (1u << segment_log2) / 16 / 32 > 4 ? (1u << segment_log2) / 16 / 32 : 4;
   }
   QUARRY_DEVICE constexpr std::uint32_t capacity(std::uint32_t c) const {
     return slab_sizes::divider_of(c).quotient(1u << segment_log2);
