@@ -18,10 +18,11 @@
 /// An entry is renewed, by the lane whose ticket says so, with
 ///   1. segments that are free again, side by side, as many as those who wait need, where many are free,
 ///   2. the free slots of a used segment of the class, if one with a quarter free is soon found,
-///   3. any segments that are free again, and then some that were never used: the part of the pool that is in use grows,
-///   4. segments that large blocks gave back,
-///   5. the free slots of any segment of the class,
-///   6. any of these again, after the undrawn tickets of all entries were taken back (flush).
+///   3. those of any used segment, if all of the pool was used: the last free segments are for other sizes,
+///   4. any segments that are free again, and then some that were never used: the part of the pool that is in use grows,
+///   5. segments that large blocks gave back,
+///   6. the free slots of any segment of the class, however long it takes to find one,
+///   7. any of these again, after the undrawn tickets of all entries were taken back (flush).
 /// While not much of the pool was ever used, a single free segment does as well as many, and new ones come right after 1.
 /// When most of it was, and an entry had used slots last, lanes that would have to wait take some for themselves: there may
 /// be few in a segment.

@@ -290,7 +290,8 @@ QUARRY_DEVICE std::uint32_t basic_slab<T>::wanted(std::uint32_t entry, std::uint
 /// Segments that are free again, if some are soon found. Else new ones, where any free segment would have done: they are
 /// rarely missed, for if one in twenty is free, three looks at 64 of them find some. Where there had to be plenty: slots that
 /// were used before, then any free segments, and only then new ones; else blocks that live long would end up one to a
-/// segment. Who searches is waited for, so it should not ask memory more often than it has to.
+/// segment. When there are no new ones, any used slots come before the last free segments: large blocks need these, and
+/// sizes that come later. Who searches is waited for, so it should not ask memory more often than it has to.
 template <slab_tuning T>
 QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
   const slab_frontier::view edge = frontier_.glance();
@@ -304,6 +305,8 @@ QUARRY_DEVICE std::uint64_t basic_slab<T>::search(const visitor* v) const {
   if (!word.is_vacant()) return rare<&basic_slab::adopt>(v->c, word.value);
   if (plenty > 1 || !any_new) {
     word = {rare<&basic_slab::find_used>(v->c, 4u, true, all_of_them)};
+    if (word.is_vacant() && !any_new)
+      word = {rare<&basic_slab::find_used>(v->c, 4u, false, all_of_them)};
     if (word.is_vacant()) word = {rare<&basic_slab::find_free>(v->c, segments, least)};
   }
   if (word.is_vacant() && any_new) word = {rare<&basic_slab::find_new>(v->c, segments)};
