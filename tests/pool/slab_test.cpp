@@ -11,6 +11,7 @@
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <cstdint>
 #include <vector>
 
@@ -78,6 +79,39 @@ TEST(Slab, UsesAFreedSlotAgainHoweverFullItIs) {
     h.free(blocks[i]);
     EXPECT_EQ(h.malloc(48), blocks[i]);
     EXPECT_EQ(h.malloc(48), nullptr);
+  }
+}
+
+TEST(Slab, KeepsTheLastFreeSegmentsForOtherSizes) {
+  const heap<slab, cpu> h(1_MiB);  // 256 segments
+  const std::size_t segment = 4096;
+  std::vector<void*> blocks = fill(h, 64);
+  ASSERT_EQ(blocks.size() * 64, std::size_t{1} << 20);
+  std::sort(blocks.begin(), blocks.end());
+  const std::size_t in_one = segment / 64;
+  for (std::size_t i = 0; i < 8 * in_one; ++i) h.free(blocks[i]);
+  for (std::size_t s = 8; s < 256; s += 4) h.free(blocks[s * in_one]);  // one slot each
+  EXPECT_EQ(h.statistics().largest_free, 8 * segment);
+  for (std::size_t s = 8; s < 256; s += 4) ASSERT_NE(h.malloc(64), nullptr);
+  EXPECT_EQ(h.statistics().largest_free, 8 * segment);
+  EXPECT_NE(h.malloc(8 * segment), nullptr);
+  EXPECT_EQ(h.malloc(64), nullptr);
+  EXPECT_EQ(h.check_invariants(), "");
+}
+
+TEST(Slab, CountsABlockOnceThatIsFreedTwice) {
+  const heap<slab, cpu> h(64_MiB);
+  for (const std::size_t size : {64u, 20'000u}) {  // in one segment there are many, or few
+    void* const kept = h.malloc(size);
+    void* const block = h.malloc(size);
+    ASSERT_NE(block, nullptr);
+    h.free(block);
+    h.free(block);
+    EXPECT_EQ(h.statistics().live_blocks, 1u) << size;
+    EXPECT_EQ(h.check_invariants(), "") << size;
+    h.free(kept);
+    EXPECT_EQ(h.statistics().live_blocks, 0u) << size;
+    EXPECT_EQ(h.check_invariants(), "") << size;
   }
 }
 
