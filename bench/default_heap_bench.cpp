@@ -354,8 +354,8 @@ class default_heap {
 };
 
 constexpr std::string_view usage =
-    "usage: default_heap_bench [--repeats N] [--rounds N] [--lanes N] [--heap SIZE] [--clock "
-    "WHAT]\n"
+    "usage: default_heap_bench [--repeats N] [--rounds N] [--lanes N] [--heap SIZE]\n"
+    "                          [--clock WHAT]\n"
     "\n"
     "All kinds of work of docs/design/slab.md, one after the other in one heap, beside their "
     "aims.\n"
@@ -364,9 +364,8 @@ constexpr std::string_view usage =
     "  --rounds N    goes through the list so often, and prints the least and the largest median\n"
     "  --lanes N     of a row (aims are set for 1048576)\n"
     "  --heap SIZE   such as 16G\n"
-    "  --clock WHAT  host: from when the host begins to launch kernels; gpu: from when the GPU "
-    "has\n"
-    "                them all, so that the host's speed does not matter [host]\n";
+    "  --clock WHAT  host: from when the host begins to launch kernels; gpu: from when the\n"
+    "                GPU has them all, so that the host's speed does not matter [host]\n";
 
 settings parse(int count, char** words) {
   settings s;

@@ -72,6 +72,11 @@ QUARRY_DEVICE constexpr unsigned log2_ceil(T n) {
   return n == 1 ? 0 : log2_floor(static_cast<T>(n - 1)) + 1;
 }
 
+/// Another place for each of the numbers up to `mask`, one below a power of two, neighbours far apart: the factor is odd.
+QUARRY_DEVICE constexpr std::uint32_t spread(std::uint32_t i, std::uint32_t mask) {
+  return i * 0x9e3779b1u & mask;
+}
+
 /// ceil(n / d), without the sum that could wrap. Requires d != 0.
 template <unsigned_word T>
 QUARRY_DEVICE constexpr T ceil_div(T n, std::type_identity_t<T> d) {

@@ -167,14 +167,12 @@ class index_set {
   }
   QUARRY_DEVICE std::uint32_t words() const { return parts(size_); }
   QUARRY_DEVICE std::uint32_t hint_words() const { return parts(words()); }
-  /// For the words: a power of two, so that an odd factor gives each another place.
+  /// For the words: a power of two.
   QUARRY_DEVICE static constexpr std::uint32_t places_for(std::uint32_t n) {
     return 2u << log2_floor((n - 1) / 64 | 1);
   }
   QUARRY_DEVICE std::uint32_t places() const { return places_for(size_); }
-  QUARRY_DEVICE std::uint32_t place(std::uint32_t w) const {
-    return w * 0x9e3779b1u & (places() - 1);
-  }
+  QUARRY_DEVICE std::uint32_t place(std::uint32_t w) const { return spread(w, places() - 1); }
 
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> word(std::uint32_t w) const {
     return simt::atomic_ref<std::uint64_t>(words_[place(w)]);

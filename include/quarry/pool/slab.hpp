@@ -244,9 +244,13 @@ class basic_slab {
     QUARRY_DEVICE constexpr operator simt::lane_mask() const { return simt::full_warp; }
   };
   QUARRY_DEVICE static bool is_one(simt::lane_mask lanes) { return (lanes & (lanes - 1)) == 0; }
+  /// A name for the word that has the bit of a slot. A segment has 128 at most.
+  QUARRY_DEVICE static std::uint32_t word_of(std::uint32_t segment, std::uint32_t slot) {
+    return segment * 128 + slot / 32;
+  }
   /// Whether the slots that a whole warp gives back are all those of a word, in order: as it took them, mostly.
   QUARRY_DEVICE static bool fill_a_word(std::uint32_t segment, std::uint32_t slot) {
-    const std::uint32_t word = segment * 128 + slot / 32;
+    const std::uint32_t word = word_of(segment, slot);
     return simt::all(whole_warp{},
                      word == simt::shuffle(whole_warp{}, word, 0) && slot % 32 == simt::lane_id());
   }

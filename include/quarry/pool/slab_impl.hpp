@@ -194,7 +194,8 @@ QUARRY_DEVICE void basic_slab<T>::claim(visitor* v, bool mine) const {
   QUARRY_ROLLED
   do {
     const std::uint32_t w = v->i / 32;
-    const simt::lane_mask mates = simt::match_any(v->company, mine ? v->segment * 128 + w : ~0u);
+    const simt::lane_mask mates =
+        simt::match_any(v->company, mine ? word_of(v->segment, v->i) : ~0u);
     const std::uint32_t rank = simt::popc(mates & simt::lanes_below());
     std::uint32_t got = 0;
     std::uint32_t left = 0;

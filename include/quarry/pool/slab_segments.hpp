@@ -89,9 +89,7 @@ class slab_state {
   QUARRY_DEVICE constexpr std::uint32_t kind() const { return word >> kind_shift; }
   QUARRY_DEVICE constexpr bool is(std::uint32_t c) const { return kind() == c + 1; }
   QUARRY_DEVICE constexpr std::uint32_t count() const { return word & (one_coming - 1); }
-  QUARRY_DEVICE constexpr std::uint32_t coming() const {
-    return (word & ((1u << kind_shift) - 1)) / one_coming;
-  }
+  QUARRY_DEVICE constexpr std::uint32_t coming() const { return bits() / one_coming; }
   QUARRY_DEVICE constexpr std::uint32_t bits() const { return word & ((1u << kind_shift) - 1); }
   QUARRY_DEVICE constexpr std::uint32_t run_length() const { return word & (flag - 1); }
   QUARRY_DEVICE constexpr bool is_withheld() const { return kind() == large && (word & flag) != 0; }
@@ -126,9 +124,8 @@ class slab_segments {
   QUARRY_DEVICE index_set dense(std::uint32_t c) const { return list(c * 2); }
   QUARRY_DEVICE index_set sparse(std::uint32_t c) const { return list(c * 2 + 1); }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> state_word(std::uint32_t segment) const {
-    // An odd factor: each place is taken once.
     return simt::atomic_ref<std::uint32_t>(
-        states_[(segment / 4 * 0x9e3779b1u & state_mask_) * 4 + segment % 4]);
+        states_[spread(segment / 4, state_mask_) * 4 + segment % 4]);
   }
   QUARRY_DEVICE slab_state state(std::uint32_t segment) const {
     return {state_word(segment).load(simt::relaxed)};
