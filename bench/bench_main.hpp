@@ -2,7 +2,7 @@
 #pragma once
 /// What the programs here that bring their own main have in common: options, --help, and how they fail.
 
-#include "parse.hpp"
+#include "common/parse.hpp"
 
 #include <algorithm>
 #include <cstdint>

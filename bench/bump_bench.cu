@@ -2,7 +2,7 @@
 /// The warp-aggregated bump against the same thing written by hand, on a GPU: 2^20 lanes, 64 bytes each,
 /// medians of kernel times by CUDA events, the two taken in turn. Prints both and their ratio.
 
-#include "../tests/zero_cost/warp_bump.cu"
+#include "../tests/static/zero_cost/warp_bump.cu"
 
 #include <algorithm>
 #include <cstdio>
@@ -61,5 +61,6 @@ int main() {
   }
   const float a = median(library);
   const float b = median(hand);
-  std::printf("1M lanes x 64 B, median of %d: library %.4f ms, by hand %.4f ms, ratio %.3f\n", repeats, a, b, a / b);
+  std::printf("1M lanes x 64 B, median of %d: library %.4f ms, by hand %.4f ms, ratio %.3f\n",
+              repeats, a, b, a / b);
 }

@@ -7,10 +7,10 @@
 /// The list is gone through `rounds` times, in the same heap. Heaps that are filled, the cold one, and those in which it is
 /// measured how far blocks spread, are their own: in a used one they lie where free memory is.
 
-#include "bench_blocks.hpp"
-#include "bench_calls.hpp"
-#include "bench_dispatch.hpp"
-#include "bench_loops.hpp"
+#include "bench/kernels/blocks.hpp"
+#include "bench/kernels/calls.hpp"
+#include "bench/kernels/dispatch.hpp"
+#include "bench/kernels/loops.hpp"
 #include "bench_main.hpp"
 
 #include <quarry/heap.hpp>
@@ -27,8 +27,8 @@
 namespace quarry::tool {
 namespace {
 
-using machine = default_machine;
-using heap_type = heap<slab, machine>;
+using backend = default_backend;
+using heap_type = heap<slab, backend>;
 constexpr bool gpu = QUARRY_CUDA != 0;
 
 constexpr std::uint64_t vinkler_warps = gpu ? 960 : 96;  // in ACD and P
@@ -164,7 +164,7 @@ struct take_blocks {
 };
 
 /// Grids of lanes take blocks until one of them is refused; all are written, read back and freed.
-class filling : public bench_site<slab, machine> {
+class filling : public bench_site<slab, backend> {
  public:
   using bench_site::bench_site;
 
@@ -176,7 +176,7 @@ class filling : public bench_site<slab, machine> {
     const bench_sizes sizes(range);
     const std::uint64_t room = request_.heap / ((range.least + range.most) / 2);
     const std::uint64_t lanes = std::clamp<std::uint64_t>(room / 4, 1, most_lanes);
-    simt::array<void*, machine> blocks(room + room / 8 + 2 * lanes);
+    simt::array<void*, backend> blocks(room + room / 8 + 2 * lanes);
     outcome result;
     std::uint64_t asked = 0;
     std::uint64_t refused = 0;
@@ -186,7 +186,7 @@ class filling : public bench_site<slab, machine> {
                                    take_blocks{ref(), asked, lanes, sizes, blocks.data()})
                                  .milliseconds;
       std::vector<void*> got(lanes);
-      simt::memory<machine>::copy(got.data(), blocks.data() + asked, lanes * sizeof(void*));
+      simt::memory<backend>::copy(got.data(), blocks.data() + asked, lanes * sizeof(void*));
       for (std::uint64_t i = 0; i < lanes; ++i) {
         refused += got[i] == nullptr ? 1 : 0;
         if (got[i] != nullptr) bytes += static_cast<double>(sizes.in_round(asked + i, 0));
@@ -196,7 +196,7 @@ class filling : public bench_site<slab, machine> {
     const bench_write all = contents(blocks.data(), asked, sizes, 0);
     write(all);
     check(all);
-    launch<machine>(bench_team{asked, 32}.launch_grid(),
+    launch<backend>(bench_team{asked, 32}.launch_grid(),
                     bench_free<ref_type>{ref(), {asked, 32}, sizes, 0, blocks.data()});
     result.share = bytes / static_cast<double>(request_.heap);
     return result;
@@ -269,12 +269,12 @@ class default_heap {
 
   bench_figures run(const bench_cell& cell) {
     switch (kind_of(cell.shape)) {
-      case bench_kind::loops: return loop_bench<slab, machine>(request_, heap_).run(cell);
-      case bench_kind::calls: return call_bench<slab, machine>(request_, heap_).run(cell);
+      case bench_kind::loops: return loop_bench<slab, backend>(request_, heap_).run(cell);
+      case bench_kind::calls: return call_bench<slab, backend>(request_, heap_).run(cell);
       default:
         if (cell.shape == bench_shape::extent)
-          return block_bench<slab, machine>(request_).run(cell);
-        return block_bench<slab, machine>(request_, heap_).run(cell);
+          return block_bench<slab, backend>(request_).run(cell);
+        return block_bench<slab, backend>(request_, heap_).run(cell);
     }
   }
 
@@ -310,7 +310,7 @@ class default_heap {
   void measure_cold() {
     bench_cell cell = work(bench_shape::blocks, {64, 64}, settings_.lanes);
     cell.cold = true;
-    const bench_figures f = block_bench<slab, machine>(request_).run(cell);
+    const bench_figures f = block_bench<slab, backend>(request_).run(cell);
     note(f);
     at("a new heap's first 64 B a lane", {0.08}).seen.push_back(f.time.median);
   }
@@ -324,7 +324,7 @@ class default_heap {
   }
   double time_idle(unsigned launches, const grid& g) const {
     const bench_chance<heap_type::ref_type> idle{heap_->ref(), {0, 1}, 16, 0, nullptr};
-    const bench_clock<machine> clock(settings_.queued);
+    const bench_clock<backend> clock(settings_.queued);
     std::vector<double> times;
     for (std::uint64_t i = 0; i <= settings_.repeats; ++i)
       times.push_back(clock

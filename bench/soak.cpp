@@ -7,8 +7,8 @@
 /// how much is live, how much of the pool nobody else could have for that, how far up it lies, and what went wrong
 /// so far. At the end all is looked at and freed.
 
+#include "bench/kernels/run.hpp"
 #include "bench_main.hpp"
-#include "bench_run.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -20,8 +20,8 @@
 namespace quarry::tool {
 namespace {
 
-using machine = default_machine;
-using heap_type = heap<slab, machine>;
+using backend = default_backend;
+using heap_type = heap<slab, backend>;
 constexpr bool gpu = QUARRY_CUDA != 0;
 
 struct settings {
@@ -119,7 +119,7 @@ class soak {
     return static_cast<double>(n) / static_cast<double>(1 << 20);
   }
   void step(std::uint32_t round) {
-    launch<machine>(bench_team{slots_, 32}.launch_grid(),
+    launch<backend>(bench_team{slots_, 32}.launch_grid(),
                     soak_round{heap_.ref(), slots_, round, table_.data(),
                                bench_judge{0, ~std::uintptr_t{0}, counts_.data()}});
   }
@@ -152,8 +152,8 @@ class soak {
   settings settings_;
   heap_type heap_;
   std::uint64_t slots_;
-  simt::array<held, machine> table_;
-  simt::array<std::uint64_t, machine> counts_;
+  simt::array<held, backend> table_;
+  simt::array<std::uint64_t, backend> counts_;
 };
 
 constexpr std::string_view usage =

@@ -29,18 +29,18 @@ function(quarry_as_cuda out)
   set(${out} "${result}" PARENT_SCOPE)
 endfunction()
 
-# quarry_programs(<name> DIRECTORY <dir> [SOURCES ...] [CUDA_SOURCES ...] [BOTH_MACHINES]
+# quarry_programs(<name> DIRECTORY <dir> [SOURCES ...] [CUDA_SOURCES ...] [BOTH_BACKENDS]
 #                 [LIBRARIES ...])
 # Makes <name> from SOURCES in bin/<dir> and <name>_gpu from CUDA_SOURCES in bin/gpu_<dir>,
 # each only where the build has its machine; the caller asks with if(TARGET ...).
-# BOTH_MACHINES: SOURCES are CUDA_SOURCES too.
+# BOTH_BACKENDS: SOURCES are CUDA_SOURCES too.
 function(quarry_programs name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_MACHINES" "DIRECTORY"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_BACKENDS" "DIRECTORY"
     "SOURCES;CUDA_SOURCES;LIBRARIES")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${name}: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
   endif()
-  if(arg_BOTH_MACHINES)
+  if(arg_BOTH_BACKENDS)
     list(APPEND arg_CUDA_SOURCES ${arg_SOURCES})
   endif()
 

@@ -34,13 +34,13 @@ function(quarry_gpu_test test program)
   add_dependencies(gpu_tests ${program})
 endfunction()
 
-# quarry_test(<name> SOURCES ... [BOTH_MACHINES] [CUDA_SOURCES ...] [LIBRARIES ...]
+# quarry_test(<name> SOURCES ... [BOTH_BACKENDS] [CUDA_SOURCES ...] [LIBRARIES ...]
 #             [LABELS ...] [TIMEOUT seconds] [SERIAL])
 # GoogleTest programs: <name> for the CPU (each TEST is a ctest test `<name>.Suite.Test`)
 # and <name>_gpu for the GPU (one ctest test with the label gpu). The folder's name is
 # a label too. SERIAL: runs alone, because it measures or fills the machine.
 function(quarry_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;BOTH_MACHINES" "TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;BOTH_BACKENDS" "TIMEOUT"
     "SOURCES;CUDA_SOURCES;LIBRARIES;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${name}: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -51,7 +51,7 @@ function(quarry_test name)
   cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
   set(labels ${folder} ${arg_LABELS})
 
-  if(arg_BOTH_MACHINES)
+  if(arg_BOTH_BACKENDS)
     list(APPEND arg_CUDA_SOURCES ${arg_SOURCES})
   endif()
   quarry_programs(${name} DIRECTORY tests

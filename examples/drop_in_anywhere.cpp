@@ -55,7 +55,7 @@ int main() {
   std::vector<char> text(lines * width);
   for (int i = 0; i < lines; ++i)
     std::snprintf(&text[static_cast<std::size_t>(i) * width], width, "line %d of %d", i, lines);
-  quarry::simt::array<char, quarry::default_machine> there(text.size());
+  quarry::simt::array<char, quarry::default_backend> there(text.size());
   there.from_host(text);
 
   quarry::drop_in::init(16_MiB);

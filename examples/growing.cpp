@@ -23,9 +23,9 @@ int main() {
   const auto memory = heap.ref();  // stays good while the heap grows
 
   constexpr std::uint32_t most = 1 << 17;
-  simt::array<node*, quarry::default_machine> level(most), next(most);
+  simt::array<node*, quarry::default_backend> level(most), next(most);
   // Nodes of the next level, lanes that were short of memory.
-  simt::array<std::uint32_t, quarry::default_machine> counters(2);
+  simt::array<std::uint32_t, quarry::default_backend> counters(2);
   std::uint32_t width = 1;
   std::uint64_t nodes = 0;
   for (std::uint32_t depth = 0; depth < 17; ++depth) {

@@ -114,9 +114,9 @@ int main() {
   simt::lane_random draw(2014);
   for (std::uint32_t& key : input)
     key = draw.below(draw.below(2000) + 1);  // small keys are frequent
-  simt::array<std::uint32_t, quarry::default_machine> keys_array(input.size());
-  simt::array<std::uint32_t, quarry::default_machine> counts_array(input.size());
-  simt::array<map, quarry::default_machine> maps_array(blocks);
+  simt::array<std::uint32_t, quarry::default_backend> keys_array(input.size());
+  simt::array<std::uint32_t, quarry::default_backend> counts_array(input.size());
+  simt::array<map, quarry::default_backend> maps_array(blocks);
   keys_array.from_host(input);
   const std::uint32_t* const keys = keys_array.data();
   std::uint32_t* const counts = counts_array.data();

@@ -27,7 +27,7 @@ int main() {
   constexpr std::uint32_t blocks = 16, threads = 128, lanes = blocks * threads;
   const quarry::heap<> heap(8_MiB);
   const auto memory = heap.ref();  // what kernels take
-  simt::array<std::uint64_t, quarry::default_machine> state(3);
+  simt::array<std::uint64_t, quarry::default_backend> state(3);
   std::uint64_t* const head = state.data();
   std::uint64_t* const sum = state.data() + 1;
   std::uint64_t* const refused = state.data() + 2;

@@ -28,14 +28,14 @@ class parser {
   value* parse() {
     skip();
     auto* v = new (region_) value;
-    if (peek() == '"') {
+    if (load_cached() == '"') {
       v->is = value::text;
       v->as_text = quoted();
-    } else if (peek() == '[' || peek() == '{') {
-      v->is = peek() == '[' ? value::list : value::object;
+    } else if (load_cached() == '[' || load_cached() == '{') {
+      v->is = load_cached() == '[' ? value::list : value::object;
       const char end = take() == '[' ? ']' : '}';
       value** last = &v->first;
-      for (skip(); peek() != end; skip()) {
+      for (skip(); load_cached() != end; skip()) {
         std::string_view key;
         if (v->is == value::object) {
           key = quoted();
@@ -46,7 +46,7 @@ class parser {
         (*last)->key = key;
         last = &(*last)->next;
         skip();
-        if (peek() == ',') take();
+        if (load_cached() == ',') take();
       }
       take();
     } else {
@@ -59,10 +59,10 @@ class parser {
   }
 
  private:
-  char peek() const { return at_ < in_.size() ? in_[at_] : '\0'; }
+  char load_cached() const { return at_ < in_.size() ? in_[at_] : '\0'; }
   char take() { return in_[at_++]; }
   void skip() {
-    while (std::isspace(static_cast<unsigned char>(peek())) != 0) ++at_;
+    while (std::isspace(static_cast<unsigned char>(load_cached())) != 0) ++at_;
   }
   std::string_view quoted() {
     const std::size_t end = in_.find('"', at_ + 1);

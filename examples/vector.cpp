@@ -15,8 +15,8 @@ int main() {
   constexpr std::uint32_t blocks = 8, threads = 128, lanes = blocks * threads;
   const quarry::heap<> heap(16_MiB);
   const auto memory = heap.ref();
-  simt::array<numbers*, quarry::default_machine> shared(lanes / 32);
-  simt::array<std::uint32_t, quarry::default_machine> totals(3);  // divisors, primes, refused
+  simt::array<numbers*, quarry::default_backend> shared(lanes / 32);
+  simt::array<std::uint32_t, quarry::default_backend> totals(3);  // divisors, primes, refused
   numbers** const primes = shared.data();
   std::uint32_t* const total = totals.data();
 

@@ -27,9 +27,9 @@ int main() {
     for (std::uint32_t n = 1 + draw.below(60); n != 0; --n) values.push_back(draw.below(1000));
     starts.push_back(static_cast<std::uint32_t>(values.size()));
   }
-  simt::array<std::uint32_t, quarry::default_machine> starts_array(starts.size());
-  simt::array<std::uint32_t, quarry::default_machine> values_array(values.size());
-  simt::array<std::uint32_t, quarry::default_machine> medians_array(rows);
+  simt::array<std::uint32_t, quarry::default_backend> starts_array(starts.size());
+  simt::array<std::uint32_t, quarry::default_backend> values_array(values.size());
+  simt::array<std::uint32_t, quarry::default_backend> medians_array(rows);
   starts_array.from_host(starts);
   values_array.from_host(values);
   const std::uint32_t* const start = starts_array.data();

@@ -37,15 +37,15 @@ using allocator_type = slab;
 
 namespace detail {
 
-template <machine Machine>
+template <backend Backend>
 struct handle {
-  heap_ref<allocator_type, Machine> heap;
+  heap_ref<allocator_type, Backend> heap;
   bool ready;  // false: there is no heap yet
 };
 
 /// What init made on a machine; never destroyed, since kernels may run until the very end.
-template <machine Machine>
-inline quarry::heap<allocator_type, Machine>* made = nullptr;
+template <backend Backend>
+inline quarry::heap<allocator_type, Backend>* made = nullptr;
 
 inline handle<cpu> cpu_handle{};
 
@@ -89,14 +89,14 @@ QUARRY_DEVICE static inline const auto& here() {
 }  // namespace detail
 
 /// Makes the heap. Throws out_of_memory, and error if there is one already.
-template <machine Machine = default_machine>
+template <backend Backend = default_backend>
 void init(bytes pool) {
-  auto*& made = detail::made<Machine>;
+  auto*& made = detail::made<Backend>;
   if (made != nullptr)
     throw error("quarry::drop_in::init(" + to_text(pool) + "): there is a heap of " +
                 to_text(made->pool_bytes()) + " already; call init once");
-  made = new quarry::heap<allocator_type, Machine>(pool);
-  if constexpr (std::is_same_v<Machine, cpu>) {
+  made = new quarry::heap<allocator_type, Backend>(pool);
+  if constexpr (std::is_same_v<Backend, cpu>) {
     detail::cpu_handle = {made->ref(), true};
   } else {
 #if QUARRY_CUDA
@@ -106,10 +106,11 @@ void init(bytes pool) {
 }
 
 /// For what only the host can ask: statistics(), check(), reset(). Throws error before init.
-template <machine Machine = default_machine>
-quarry::heap<allocator_type, Machine>& heap() {
-  if (detail::made<Machine> == nullptr) throw error("quarry::drop_in::heap(): call quarry::drop_in::init first");
-  return *detail::made<Machine>;
+template <backend Backend = default_backend>
+quarry::heap<allocator_type, Backend>& heap() {
+  if (detail::made<Backend> == nullptr)
+    throw error("quarry::drop_in::heap(): call quarry::drop_in::init first");
+  return *detail::made<Backend>;
 }
 
 /// As C's: nullptr when nothing fits, and for n = 0.

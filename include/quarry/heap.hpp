@@ -11,7 +11,7 @@
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
 #include <quarry/heap/heap.hpp>
-#include <quarry/heap/heap_ref.hpp>
 #include <quarry/heap/named.hpp>
+#include <quarry/heap/ref.hpp>
 #include <quarry/heap/vector.hpp>
 #include <quarry/simt/simt.hpp>

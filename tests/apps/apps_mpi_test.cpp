@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 // The applications over real processes, where a worker sees what it made or received, and nothing
 // else. Any number of workers; those that need a power of two or four are left out for others.
-#include "apps/barnes_hut.hpp"
-#include "apps/delaunay.hpp"
-#include "apps/list_exchange_mpi.hpp"
+#include "apps/barnes_hut/barnes_hut.hpp"
+#include "apps/delaunay/delaunay.hpp"
+#include "apps/list_exchange/mpi.hpp"
 #include "cluster/mpi_main.hpp"
 
 namespace quarry::cluster {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/barnes_hut.hpp"
+#include "apps/barnes_hut/barnes_hut.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 

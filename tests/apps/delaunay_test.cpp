@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/delaunay.hpp"
+#include "apps/delaunay/delaunay.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 

@@ -2,8 +2,8 @@
 /// A graph that changes inside kernels, with every allocator, on the machine this file is compiled
 /// for; held against the same graph by one thread.
 
-#include "apps/graph_store.hpp"
-#include "every_allocator.hpp"
+#include "apps/graph/store.hpp"
+#include "support/every_allocator.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -16,7 +16,7 @@
 namespace quarry::apps {
 namespace {
 
-using here = default_machine;
+using here = default_backend;
 constexpr bool on_gpu = !std::is_same_v<here, cpu>;
 constexpr unsigned scale = on_gpu ? 14 : QUARRY_TSAN ? 6 : 9;
 constexpr std::uint32_t vertices = 1u << scale;

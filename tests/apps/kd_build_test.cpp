@@ -3,11 +3,11 @@
 /// executor as .cpp, a GPU as .cu. Its trees are held against those of a single thread, and looked
 /// through with rays.
 
-#include "apps/kd_builder.hpp"
-#include "apps/kd_rays.hpp"
-#include "apps/kd_sequential.hpp"
-#include "apps/scene_file.hpp"
-#include "every_allocator.hpp"
+#include "apps/kd_tree/builder.hpp"
+#include "apps/kd_tree/rays.hpp"
+#include "apps/kd_tree/sequential.hpp"
+#include "apps/scene/file.hpp"
+#include "support/every_allocator.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -20,7 +20,7 @@
 namespace quarry::apps {
 namespace {
 
-using here = default_machine;
+using here = default_backend;
 constexpr bool on_gpu = !std::is_same_v<here, cpu>;
 constexpr std::uint32_t triangles = on_gpu ? 50'000 : QUARRY_TSAN ? 200 : QUARRY_ASAN ? 500 : 1500;
 

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/kd_grid.hpp"
-#include "apps/kd_rays.hpp"
-#include "apps/kd_sequential.hpp"
-#include "apps/scene_made.hpp"
+#include "apps/kd_tree/grid.hpp"
+#include "apps/kd_tree/rays.hpp"
+#include "apps/kd_tree/sequential.hpp"
+#include "apps/scene/made.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/list_exchange.hpp"
+#include "apps/list_exchange/list_exchange.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/mesh_alone.hpp"
-#include "apps/mesh_check.hpp"
+#include "apps/delaunay/mesh_alone.hpp"
+#include "apps/delaunay/mesh_check.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/oct_tree.hpp"
+#include "apps/barnes_hut/oct_tree.hpp"
 
 #include <gtest/gtest.h>
 

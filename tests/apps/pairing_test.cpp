@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/pairing.hpp"
+#include "apps/common/pairing.hpp"
 
 #include <gtest/gtest.h>
 

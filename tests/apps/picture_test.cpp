@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/picture.hpp"
-#include "apps/mesh_alone.hpp"
+#include "apps/picture/picture.hpp"
+#include "apps/delaunay/mesh_alone.hpp"
 
 #include <gtest/gtest.h>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/postbox.hpp"
-#include "apps/phases.hpp"
+#include "apps/common/postbox.hpp"
+#include "apps/common/phases.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 

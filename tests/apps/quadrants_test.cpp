@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/quadrants.hpp"
+#include "apps/delaunay/quadrants.hpp"
 
 #include <gtest/gtest.h>
 

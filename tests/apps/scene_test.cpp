@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/scene_file.hpp"
+#include "apps/scene/file.hpp"
 
 #include <gtest/gtest.h>
 

@@ -3,7 +3,7 @@
 /// How much the tests explore: all of it in a normal build, less where each step is slow.
 
 #include <quarry/check/explore_allocator.hpp>
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <gtest/gtest.h>
 

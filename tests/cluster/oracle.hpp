@@ -125,8 +125,8 @@ class oracle {
   template <class Random>
   std::uint64_t any_object(Random& random) const {
     if (live_.empty()) return 0;
-    const std::uint64_t at = live_.begin()->first + random() % (live_.rbegin()->first -
-                                                                 live_.begin()->first + 1);
+    const std::uint64_t at =
+        live_.begin()->first + random() % (live_.rbegin()->first - live_.begin()->first + 1);
     const auto it = live_.lower_bound(at);
     return it == live_.end() ? live_.begin()->first : it->first;
   }
@@ -134,7 +134,8 @@ class oracle {
   rid any_region(Random& random) const {
     std::uint64_t skip = random() % regions.size();
     auto it = regions.begin();
-    if (regions.size() > 64) it = regions.lower_bound(random() & regions.rbegin()->first), skip %= 8;
+    if (regions.size() > 64)
+      it = regions.lower_bound(random() & regions.rbegin()->first), skip %= 8;
     if (it == regions.end()) it = regions.begin();
     for (; skip > 0 && std::next(it) != regions.end(); --skip) ++it;
     return it->first;
@@ -231,9 +232,9 @@ class oracle {
     if (!o.owners.contains(w.number())) return;
     const auto* p = w.local(reinterpret_cast<const std::uint64_t*>(at));
     for_each_word(o.size, [&](std::uint64_t i) {
-      ASSERT_EQ(p[i], word(o.serial, i)) << "worker " << w.number() << " finds other bytes at "
-                                         << std::hex << at << ", word " << i << " of an object of "
-                                         << std::dec << o.size;
+      ASSERT_EQ(p[i], word(o.serial, i))
+          << "worker " << w.number() << " finds other bytes at " << std::hex << at << ", word " << i
+          << " of an object of " << std::dec << o.size;
     });
   }
 

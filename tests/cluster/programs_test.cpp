@@ -253,7 +253,8 @@ TEST(ClusterProgram, PassesOnWhatAWorkerThrows) {
   simulation s(small_cluster(2));
   EXPECT_THROW(s.run([](worker& w) {
     if (w.number() == 1) throw std::runtime_error("enough");
-  }), std::runtime_error);
+  }),
+               std::runtime_error);
 }
 
 TEST(ClusterProgram, EqualSeedsGiveEqualRuns) {

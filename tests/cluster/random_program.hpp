@@ -11,8 +11,8 @@ namespace quarry::cluster::testing {
 
 struct program_options {
   std::uint64_t seed = 1;
-  unsigned rounds = 4;    // each ends with a barrier and transfers in pairs
-  unsigned calls = 100;   // of each worker in a round
+  unsigned rounds = 4;   // each ends with a barrier and transfers in pairs
+  unsigned calls = 100;  // of each worker in a round
   bool leases = true;
   std::uint64_t room = 0;
 };
@@ -175,7 +175,8 @@ class random_program {
     if (got) {
       // No other call of ours came between, so the bytes are as the call left them.
       EXPECT_TRUE(!oracle_.is_alive(to) ||
-                  std::memcmp(before.data(), w_.local(static_cast<std::byte*>(*got)), keep * 8) == 0)
+                  std::memcmp(before.data(), w_.local(static_cast<std::byte*>(*got)), keep * 8) ==
+                      0)
           << "realloc lost bytes";
       oracle_.allocated(w_, *got, size, to, began);
       objects_.push_back(reinterpret_cast<std::uint64_t>(*got));
@@ -234,7 +235,8 @@ class random_program {
     switch (random_() % 9) {
       case 0: return expect(w_.alloc(root, 0).status, region_status::zero_size, "nothing");
       case 1:
-        return expect(w_.alloc(root, options_.room + 1).status, region_status::too_large, "too much");
+        return expect(w_.alloc(root, options_.room + 1).status, region_status::too_large,
+                      "too much");
       case 2:
         return expect(w_.alloc(root, 64, 48).status, region_status::bad_alignment, "alignment");
       case 3: {
@@ -252,13 +254,15 @@ class random_program {
         const std::uint64_t at = random_() % 2 == 0 ? random_() : oracle_.any_object(random_) + 8;
         if (at == 8) return;
         const region_status s = w_.usable_size(pointer(at)).status;
-        EXPECT_TRUE(s == region_status::not_ours || s == region_status::not_an_object) << to_text(s);
+        EXPECT_TRUE(s == region_status::not_ours || s == region_status::not_an_object)
+            << to_text(s);
         return;
       }
       case 7: {
         if (options_.leases) return;  // a batch would be told of later
         const region_status s = w_.free(pointer(random_()));
-        EXPECT_TRUE(s == region_status::not_ours || s == region_status::not_an_object) << to_text(s);
+        EXPECT_TRUE(s == region_status::not_ours || s == region_status::not_an_object)
+            << to_text(s);
         return;
       }
       default: {

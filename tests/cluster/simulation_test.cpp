@@ -56,7 +56,8 @@ INSTANTIATE_TEST_SUITE_P(
                       setting{2, {}, true, 64u << 20}, setting{2, {}, false, 64u << 20},
                       setting{7, {2, 2}, true, 256u << 20}, setting{7, {2, 2}, false, 256u << 20},
                       setting{16, {4, 4}, true, 96u << 20}, setting{16, {4, 4}, false, 96u << 20},
-                      setting{64, {4, 4}, true, 512u << 20}, setting{64, {4, 4}, false, 512u << 20}),
+                      setting{64, {4, 4}, true, 512u << 20},
+                      setting{64, {4, 4}, false, 512u << 20}),
     [](const auto& which) {
       const setting& s = which.param;
       return std::to_string(s.workers) + "Workers" +

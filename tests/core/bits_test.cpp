@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/on_machine.hpp"
+#include "support/on_backend.hpp"
 
 #include <quarry/core/bits.hpp>
 
@@ -10,7 +10,6 @@
 #include <vector>
 
 namespace {
-
 
 template <class T>
 constexpr T most = std::numeric_limits<T>::max();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "core/on_machine.hpp"
+#include "support/on_backend.hpp"
 
 #include <quarry/core/strong.hpp>
 

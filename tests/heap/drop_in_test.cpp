@@ -11,7 +11,7 @@
 namespace {
 
 using namespace quarry;
-using here = default_machine;
+using here = default_backend;
 
 struct take_sixteen {
   void** out;

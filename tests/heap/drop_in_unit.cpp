@@ -17,8 +17,8 @@ struct replace {
 };
 }  // namespace
 
-void replace_in_the_other_unit(simt::array<void*, default_machine>& blocks) {
-  launch<default_machine>({1, 256}, replace{blocks.data()});
+void replace_in_the_other_unit(simt::array<void*, default_backend>& blocks) {
+  launch<default_backend>({1, 256}, replace{blocks.data()});
 }
 
 }  // namespace quarry::testing

@@ -7,6 +7,6 @@
 namespace quarry::testing {
 
 /// 256 lanes free what is there, and put there what malloc gives them.
-void replace_in_the_other_unit(simt::array<void*, default_machine>& blocks);
+void replace_in_the_other_unit(simt::array<void*, default_backend>& blocks);
 
 }  // namespace quarry::testing

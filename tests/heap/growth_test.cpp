@@ -2,7 +2,7 @@
 /// Heaps that grow between kernels: on either machine, whatever its pages are.
 #include "heap/kernels.hpp"
 
-#include <quarry/layer/checked.hpp>
+#include <quarry/layer/checked/checked.hpp>
 #include <quarry/layer/counted.hpp>
 
 #include <gtest/gtest.h>
@@ -236,7 +236,8 @@ TEST(GrowingSlab, UsesNoSegmentThatHasNoMemory) {
   for (const bytes size : {4_KiB, 100_KiB, 1000_KiB, 3001_KiB}) {
     h.grow(size);
     EXPECT_GE(h.pool_bytes(), size.value());
-    const auto blocks = fill(h, 1024, 10'000);  // writes all of them; none where a GPU's page had room for more
+    const auto blocks =
+        fill(h, 1024, 10'000);  // writes all of them; none where a GPU's page had room for more
     served += blocks.size();
     EXPECT_EQ(wrong_words(blocks, 1024), 0u);
     EXPECT_LE(served * 1024, h.pool_bytes());
@@ -299,7 +300,7 @@ void expect_to_grow() {
   EXPECT_EQ(h.check_invariants(), "");
 }
 TEST(Growth, PassesThroughLayers) {
-  expect_to_grow<coalesce<slab>>();
+  expect_to_grow<warp_aggregated<slab>>();
   expect_to_grow<counted<slab>>();
   expect_to_grow<checked<slab>>();
 }

@@ -15,7 +15,7 @@ namespace quarry {
 namespace {
 
 using ::testing::IsSubstring;
-using here = default_machine;
+using here = default_backend;
 
 template <class Ref>
 struct take_each {

@@ -10,7 +10,7 @@
 
 namespace quarry::testing {
 
-using here = default_machine;
+using here = default_backend;
 
 /// Blocks of one size, as many as are served, at most `most`; nullptr ends them.
 template <class Ref>

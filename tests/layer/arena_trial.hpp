@@ -9,7 +9,7 @@
 /// everything back; when one did not, an arena must be open.
 
 #include <quarry/check/oracle.hpp>
-#include <quarry/check/site.hpp>
+#include <quarry/check/sandbox.hpp>
 #include <quarry/layer/warp_arena.hpp>
 #include <quarry/simt/explore.hpp>
 #include <quarry/simt/random.hpp>
@@ -180,7 +180,7 @@ class arena_trial {
   }
 
   arena_bounds bounds_;
-  allocator_site<Arena> site_;
+  allocator_sandbox<Arena> site_;
   shadow_heap shadow_;
   simt::explorer explorer_;
   std::vector<void*> kept_;

@@ -4,8 +4,8 @@
 #include "check/effort.hpp"
 
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/coalesce.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
+#include <quarry/pool/circular/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
 
 #include <gtest/gtest.h>
@@ -23,7 +23,8 @@ using many_fifos = buffer<A, 0, 512, 256 * BlocksPerFifo>;
 template <allocator A>
 void explore() {
   for (const std::uint32_t lanes : {3u, 8u, 32u})
-    for (const exploration_strategy how : {exploration_strategy::both, exploration_strategy::lockstep})
+    for (const exploration_strategy how :
+         {exploration_strategy::both, exploration_strategy::lockstep})
       expect_survival<A>({.bounds = {.lanes = lanes},
                           .pool_bytes = 32'768,
                           .schedules = scaled(lanes == 32 ? 2000 : 10'000),
@@ -35,6 +36,6 @@ void explore() {
 TEST(ExploreBuffer, OfOneBlockOverCircular) { explore<many_fifos<cfmalloc, 1>>(); }
 TEST(ExploreBuffer, OfTwoBlocksOverCircular) { explore<many_fifos<cfmmalloc, 2>>(); }
 TEST(ExploreBuffer, OverTheSystemsHeap) { explore<many_fifos<system_heap, 1>>(); }
-TEST(ExploreBuffer, UnderCoalesce) { explore<coalesce<many_fifos<cfmalloc, 1>>>(); }
+TEST(ExploreBuffer, UnderCoalesce) { explore<warp_aggregated<many_fifos<cfmalloc, 1>>>(); }
 
 }  // namespace

@@ -53,8 +53,9 @@ std::vector<std::uint64_t> upstream_calls() {
   std::vector<std::uint64_t> calls;
   std::uint64_t before = 0;
   for (std::uint64_t launch = 0; launch < 5; ++launch) {
-    const auto result = all_at_once.run({.seed = launch, .step_limit = 100'000'000}, {lanes / 128, 128},
-                                        malloc_and_free<typename heap<Buffer, cpu>::ref_type>{h.ref()});
+    const auto result =
+        all_at_once.run({.seed = launch, .step_limit = 100'000'000}, {lanes / 128, 128},
+                        malloc_and_free<typename heap<Buffer, cpu>::ref_type>{h.ref()});
     EXPECT_EQ(result.failure, "");
     const call_counts counted = calls_of(h.statistics());
     calls.push_back(counted.mallocs + counted.frees - before);

@@ -3,9 +3,9 @@
 #include "layer/watched.hpp"
 
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/layer/xmalloc.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,8 @@ namespace {
 using namespace quarry;
 using namespace quarry::testing;
 
-static_assert(freeing_allocator<buffer<cfmalloc>> && freeing_allocator<coalesce<buffer<cfmalloc>>>);
+static_assert(freeing_allocator<buffer<cfmalloc>> &&
+              freeing_allocator<warp_aggregated<buffer<cfmalloc>>>);
 // As in the paper: 256 blocks a class.
 static_assert(buffer<cfmalloc, 16>::fifo::capacity == 16);
 static_assert(buffer<cfmalloc, 16>::most_withheld(1u << 30) < 64u << 20);
@@ -125,7 +126,7 @@ TEST(Buffer, GivesEverythingBackWhenDrained) {
 }
 
 TEST(Buffer, DrainsThroughCoalesce) {
-  const heap<coalesce<buffer<watched<cfmalloc>>>, here> h(bytes(1u << 20));
+  const heap<warp_aggregated<buffer<watched<cfmalloc>>>, here> h(bytes(1u << 20));
   auto got = malloc_together(h, std::vector<std::uint64_t>(32, 64));
   free_together(h, got, 0, got.size());
   EXPECT_EQ(calls_of(h.statistics()).frees, 0u);

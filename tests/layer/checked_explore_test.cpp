@@ -6,10 +6,10 @@
 #include <quarry/check/ledger.hpp>
 #include <quarry/heap/heap.hpp>
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/checked.hpp>
-#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/checked/checked.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/pool/bump.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
 
 #include <gtest/gtest.h>
@@ -65,7 +65,7 @@ TEST(HeapThatDrains, DoesSoOnceHoweverItMoves) {
 
 TEST(HeapThatDrains, ThroughOtherLayersToo) {
   {
-    const heap<coalesce<buffer<lender>>, cpu> h(1_MiB);
+    const heap<warp_aggregated<buffer<lender>>, cpu> h(1_MiB);
     h.free(h.malloc(64));
     EXPECT_EQ(lender::out, 1);
   }
@@ -115,7 +115,7 @@ TEST(ExploreChecked, OverCircular) { explore<checked<cfmalloc>>(0); }
 TEST(ExploreChecked, WithFullQuarantine) { explore<checked<cfmalloc, hurried>>(0); }
 TEST(ExploreChecked, WithoutQuarantine) { explore<checked<word_pool<64>, direct>>(4); }
 TEST(ExploreChecked, OverWordPool) { explore<checked<word_pool<64>, hurried>>(4); }
-TEST(ExploreChecked, OverCoalesce) { explore<checked<coalesce<cfmalloc>, hurried>>(0); }
+TEST(ExploreChecked, OverCoalesce) { explore<checked<warp_aggregated<cfmalloc>, hurried>>(0); }
 TEST(ExploreChecked, OverTheSystemsHeap) { explore<checked<system_heap, hurried>>(4); }
 TEST(ExploreChecked, OverBuffer) { explore<checked<buffer<system_heap, 2, 512>, hurried>>(4); }
 TEST(ExploreChecked, OverBump) { explore<checked<bump>>(4); }
@@ -142,7 +142,7 @@ struct misbehave {
 template <allocator Upstream>
 void expect_exact_counts(std::uint32_t lanes) {
   using heap_type = checked<Upstream>;
-  const allocator_site<heap_type> site(8192);
+  const allocator_sandbox<heap_type> site(8192);
   simt::explorer explorer;
   std::byte outside{};
   for (std::uint64_t seed = 1; seed <= scaled(4000); ++seed) {
@@ -170,7 +170,7 @@ TEST(ExploreChecked, CountsEveryMisuseUnderEverySchedule) {
   for (const std::uint32_t lanes : {2u, 4u, 8u}) {
     expect_exact_counts<cfmalloc>(lanes);
     expect_exact_counts<system_heap>(lanes);
-    expect_exact_counts<coalesce<cfmalloc>>(lanes);
+    expect_exact_counts<warp_aggregated<cfmalloc>>(lanes);
   }
 }
 

@@ -3,10 +3,10 @@
 #include "layer/kernels.hpp"
 
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/checked.hpp>
-#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/checked/checked.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/pool/bump.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
 
 #include <gtest/gtest.h>
@@ -109,7 +109,7 @@ class Checked : public ::testing::Test {
  public:
   using small = checked<Upstream, checking{.quarantine = 4, .fifos = 1}>;
 };
-using upstreams = ::testing::Types<cfmalloc, system_heap, coalesce<cfmalloc>>;
+using upstreams = ::testing::Types<cfmalloc, system_heap, warp_aggregated<cfmalloc>>;
 TYPED_TEST_SUITE(Checked, upstreams);
 
 TYPED_TEST(Checked, SaysNothingAboutACorrectProgram) {

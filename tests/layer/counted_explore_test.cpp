@@ -5,10 +5,10 @@
 
 #include <quarry/check/ledger.hpp>
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/coalesce.hpp>
 #include <quarry/layer/counted.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/pool/bump.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
 
 #include <gtest/gtest.h>
@@ -72,7 +72,7 @@ struct follow_peak {
 
 template <allocator Upstream>
 void explore_peak(std::uint32_t lanes) {
-  const allocator_site<counted<Upstream>> site(1024);
+  const allocator_sandbox<counted<Upstream>> site(1024);
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= scaled(6000); ++seed) {
     site.renew();
@@ -93,7 +93,7 @@ void explore_peak(std::uint32_t lanes) {
 TEST(ExploreCounted, ThePeakIsExact) {
   for (const std::uint32_t lanes : {2u, 6u, 16u}) {
     explore_peak<cfmalloc>(lanes);
-    explore_peak<coalesce<cfmalloc>>(lanes);
+    explore_peak<warp_aggregated<cfmalloc>>(lanes);
   }
 }
 
@@ -108,7 +108,7 @@ void explore() {
 }
 
 TEST(ExploreCounted, OverCircular) { explore<counted<cfmalloc>>(); }
-TEST(ExploreCounted, OverCoalesce) { explore<counted<coalesce<word_pool<64>, 64>>>(); }
+TEST(ExploreCounted, OverCoalesce) { explore<counted<warp_aggregated<word_pool<64>, 64>>>(); }
 TEST(ExploreCounted, OverTheSystemsHeap) { explore<counted<system_heap>>(); }
 TEST(ExploreCounted, OverBuffer) { explore<counted<buffer<system_heap, 2, 512>>>(); }
 TEST(ExploreCounted, OverBump) { explore<counted<bump>>(); }

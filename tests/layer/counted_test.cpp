@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "layer/kernels.hpp"
 
-#include <quarry/layer/checked.hpp>
-#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/checked/checked.hpp>
 #include <quarry/layer/counted.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/pool/bump.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
 
 #include <gtest/gtest.h>
@@ -35,7 +35,7 @@ struct churn {
 
 template <class Upstream>
 class Counted : public ::testing::Test {};
-using upstreams = ::testing::Types<cfmalloc, system_heap, coalesce<cfmalloc>>;
+using upstreams = ::testing::Types<cfmalloc, system_heap, warp_aggregated<cfmalloc>>;
 TYPED_TEST_SUITE(Counted, upstreams);
 
 TYPED_TEST(Counted, CountsCallsAndBytes) {

@@ -10,7 +10,7 @@
 
 namespace quarry::testing {
 
-using here = default_machine;
+using here = default_backend;
 
 struct request {
   std::uint64_t size;

@@ -7,10 +7,10 @@
 
 #include <quarry/layer/arena_per_warp.hpp>
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/layer/xmalloc.hpp>
 #include <quarry/pool/bump.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 
 #include <gtest/gtest.h>
 
@@ -36,19 +36,23 @@ void explore(std::uint64_t pool, std::uint64_t refill_one_in = 4) {
                         .refill_one_in = refill_one_in});
 }
 
-TEST(ExploreLayers, CoalesceOverCircular) { explore<coalesce<cfmalloc>>(2048); }
-TEST(ExploreLayers, CoalesceSmallRequestsOnly) { explore<coalesce<cfmalloc, 64>>(2048); }
-TEST(ExploreLayers, CoalesceOverWordPool) { explore<coalesce<word_32>>(2048); }
-TEST(ExploreLayers, CoalesceOverBump) { explore<coalesce<bump>>(2048); }
-TEST(ExploreLayers, CoalesceOverWarpBump) { explore<coalesce<warp_bump>>(2048); }
+TEST(ExploreLayers, CoalesceOverCircular) { explore<warp_aggregated<cfmalloc>>(2048); }
+TEST(ExploreLayers, CoalesceSmallRequestsOnly) { explore<warp_aggregated<cfmalloc, 64>>(2048); }
+TEST(ExploreLayers, CoalesceOverWordPool) { explore<warp_aggregated<word_32>>(2048); }
+TEST(ExploreLayers, CoalesceOverBump) { explore<warp_aggregated<bump>>(2048); }
+TEST(ExploreLayers, CoalesceOverWarpBump) { explore<warp_aggregated<warp_bump>>(2048); }
 TEST(ExploreLayers, BufferOverCircular) { explore<buffer<cfmalloc, 2, 512>>(2048); }
 TEST(ExploreLayers, BufferOverWordPool) { explore<buffer<word_32, 2, 512>>(2048); }
 TEST(ExploreLayers, BufferWithFullFifos) { explore<buffer<word_32, 1, 512, 2>>(2048); }
 TEST(ExploreLayers, BufferOverTheSystemsHeap) { explore<buffer<system_heap, 2, 512>>(4096); }
-TEST(ExploreLayers, BothOverWordPool) { explore<coalesce<buffer<word_64, 2, 512>>>(4096); }
-TEST(ExploreLayers, BothWithFullFifos) { explore<coalesce<buffer<word_64, 2, 256, 2>>>(4096); }
+TEST(ExploreLayers, BothOverWordPool) { explore<warp_aggregated<buffer<word_64, 2, 512>>>(4096); }
+TEST(ExploreLayers, BothWithFullFifos) {
+  explore<warp_aggregated<buffer<word_64, 2, 256, 2>>>(4096);
+}
 // Gaps that no smallest block fills are circular's own: no count of blocks.
-TEST(ExploreLayers, BothOverCircular) { explore<coalesce<buffer<cfmalloc, 2, 512>>>(2048, 0); }
+TEST(ExploreLayers, BothOverCircular) {
+  explore<warp_aggregated<buffer<cfmalloc, 2, 512>>>(2048, 0);
+}
 TEST(ExploreLayers, Xmalloc) { explore<xmalloc>(4096); }
 TEST(ExploreLayers, ArenaPerWarp) { explore<arena_per_warp<cfmalloc, 256, 16, 2>>(2048); }
 TEST(ExploreLayers, ArenaPerWarpWithoutSuperblocks) {

@@ -4,7 +4,7 @@
 
 #include <quarry/layer/arena_per_warp.hpp>
 #include <quarry/layer/warp_arena.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 
 #include <gtest/gtest.h>
 

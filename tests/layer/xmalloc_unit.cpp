@@ -16,11 +16,11 @@ struct free_there {
 };
 }  // namespace
 
-void malloc_in_the_other_unit(simt::array<void*, default_machine>& blocks) {
-  launch<default_machine>({2, 256}, malloc_there{blocks.data()});
+void malloc_in_the_other_unit(simt::array<void*, default_backend>& blocks) {
+  launch<default_backend>({2, 256}, malloc_there{blocks.data()});
 }
-void free_in_the_other_unit(simt::array<void*, default_machine>& blocks) {
-  launch<default_machine>({2, 256}, free_there{blocks.data()});
+void free_in_the_other_unit(simt::array<void*, default_backend>& blocks) {
+  launch<default_backend>({2, 256}, free_there{blocks.data()});
 }
 
 }  // namespace quarry::testing

@@ -3,7 +3,7 @@
 /// others free and cut in the next.
 #include "check/effort.hpp"
 
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 
 #include <gtest/gtest.h>
 
@@ -19,7 +19,8 @@ TYPED_TEST_SUITE(ExploreCircular, four);
 
 TYPED_TEST(ExploreCircular, OverSeveralRegions) {
   for (const std::uint32_t lanes : {3u, 8u, 32u})
-    for (const exploration_strategy how : {exploration_strategy::both, exploration_strategy::lockstep})
+    for (const exploration_strategy how :
+         {exploration_strategy::both, exploration_strategy::lockstep})
       expect_survival<TypeParam>({.bounds = {.lanes = lanes, .blocks = 2},
                                   .pool_bytes = 4096,
                                   .schedules = scaled(lanes == 32 ? 4000 : 15'000),

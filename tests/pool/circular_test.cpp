@@ -2,7 +2,7 @@
 /// What is particular to the circular four: the first split, merging, absorbing, the way round the ring.
 
 #include <quarry/heap.hpp>
-#include <quarry/pool/circular.hpp>
+#include <quarry/pool/circular/circular.hpp>
 #include <quarry/simt/explore.hpp>
 
 #include <gtest/gtest.h>
@@ -23,8 +23,9 @@ struct chunk {
 template <class Allocator>
 std::vector<chunk> chunks_of(const heap<Allocator, cpu>& h) {
   std::vector<chunk> all;
-  h.ref().allocator().visit_chunks(
-      [&](std::uint64_t offset, std::uint64_t size, bool free) { all.push_back({offset, size, free}); });
+  h.ref().allocator().visit_chunks([&](std::uint64_t offset, std::uint64_t size, bool free) {
+    all.push_back({offset, size, free});
+  });
   return all;
 }
 

@@ -58,7 +58,8 @@ struct malloc_diverged {
     request& r = requests[me];
     if (me % 2 == 0) {
       for (std::uint64_t i = 0; i < me % 5; ++i)
-        if (r.block == nullptr) r.block = static_cast<std::byte*>(heap.malloc(i == me % 5 - 1 ? r.size : 0));
+        if (r.block == nullptr)
+          r.block = static_cast<std::byte*>(heap.malloc(i == me % 5 - 1 ? r.size : 0));
     } else if (me % 3 == 0) {
       r.block = static_cast<std::byte*>(heap.malloc(r.size));
     }
@@ -145,7 +146,8 @@ struct free_list {
   void** blocks;
   std::uint64_t count;
   QUARRY_DEVICE void operator()() const {
-    for (std::uint64_t i = global_thread(); i < count; i += simt::grid_threads()) heap.free(blocks[i]);
+    for (std::uint64_t i = global_thread(); i < count; i += simt::grid_threads())
+      heap.free(blocks[i]);
   }
 };
 
@@ -201,7 +203,8 @@ struct hand_over {
     simt::atomic_ref<std::uint64_t>(mailboxes[other])
         .store(reinterpret_cast<std::uint64_t>(mine.block) | 1, simt::release);
     std::uint64_t letter = 0;
-    while ((letter = simt::atomic_ref<std::uint64_t>(mailboxes[me]).load(simt::acquire)) == 0) simt::spin();
+    while ((letter = simt::atomic_ref<std::uint64_t>(mailboxes[me]).load(simt::acquire)) == 0)
+      simt::spin();
     const request theirs{48, reinterpret_cast<std::byte*>(letter & ~std::uint64_t{1})};
     if (theirs.block == nullptr) return;
     if (!intact(theirs, other)) simt::atomic_ref<std::uint32_t>(*damaged).add(1, simt::relaxed);

@@ -3,7 +3,7 @@
 /// the CPU executor as .cpp, a GPU as .cu. A new allocator joins by its place in heap/named.hpp.
 
 #include "contract_kernels.hpp"
-#include "every_allocator.hpp"
+#include "support/every_allocator.hpp"
 
 #include <gtest/gtest.h>
 
@@ -17,7 +17,7 @@
 namespace quarry::contract {
 namespace {
 
-using here = default_machine;
+using here = default_backend;
 
 constexpr std::uint64_t lanes = 4096;
 constexpr std::uint64_t pool_size = 4u << 20;
@@ -71,7 +71,8 @@ class Contract : public ::testing::Test {
   /// Gives back what the requests got, where that is possible.
   static void release(const heap_type& h, simt::array<request, here>& requests) {
     if constexpr (can.frees_one)
-      launch<here>(grid_for(requests.size()), free_own<ref>{h.ref(), requests.data(), requests.size()});
+      launch<here>(grid_for(requests.size()),
+                   free_own<ref>{h.ref(), requests.data(), requests.size()});
   }
   static void release(const heap_type& h, void* block) {
     if constexpr (can.frees_one) h.free(block);
@@ -91,7 +92,8 @@ class Contract : public ::testing::Test {
   static std::uint64_t capacity(const heap_type& h, std::uint64_t size) {
     simt::array<void*, here> blocks(pool_size / std::max<std::uint64_t>(size, 16) + 1);
     simt::array<std::uint64_t, here> taken(1);
-    launch<here>({1, 1}, fill_alone<ref>{h.ref(), size, blocks.data(), blocks.size(), taken.data()});
+    launch<here>({1, 1},
+                 fill_alone<ref>{h.ref(), size, blocks.data(), blocks.size(), taken.data()});
     const std::uint64_t n = taken.to_host()[0];
     if constexpr (can.frees_one) launch<here>({4, 128}, free_list<ref>{h.ref(), blocks.data(), n});
     return n;
@@ -108,7 +110,8 @@ TYPED_TEST(Contract, GivesNothingForZeroBytes) {
 TYPED_TEST(Contract, GivesNothingForMoreThanThereIs) {
   constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
   const typename TestFixture::heap_type h(pool_size);
-  for (std::size_t n : {max, max - 1, max - 15, max - 16, max - 127, max / 2 + 1, max / 2, std::size_t{pool_size} + 1})
+  for (std::size_t n : {max, max - 1, max - 15, max - 16, max - 127, max / 2 + 1, max / 2,
+                        std::size_t{pool_size} + 1})
     EXPECT_EQ(h.malloc(n), nullptr) << n;
   void* block = h.malloc(64);
   EXPECT_NE(block, nullptr) << "refused requests must not use up memory";
@@ -138,7 +141,8 @@ TYPED_TEST(Contract, ServesOneLaneOfAWarpAndOddBlockSizes) {
   const typename TestFixture::heap_type h(pool_size);
   simt::array<request, here> requests(65 * 3);
   requests.from_host(TestFixture::make_requests(65 * 3, 100));
-  launch<here>({3, 65}, malloc_and_fill<typename TestFixture::ref>{h.ref(), requests.data(), 65 * 3});
+  launch<here>({3, 65},
+               malloc_and_fill<typename TestFixture::ref>{h.ref(), requests.data(), 65 * 3});
   TestFixture::expect_sound(h, requests);
   EXPECT_EQ(TestFixture::served(requests), 65u * 3);
   TestFixture::release(h, requests);
@@ -165,7 +169,8 @@ TYPED_TEST(Contract, IsSoundWhenLanesFillThePoolAndLeaveOneByOne) {
     for (const std::uint32_t largest : {1u, 256u, 1000u}) {
       const typename TestFixture::heap_type h(bytes(on_gpu ? 256u << 20 : 512u << 10));
       simt::array<std::uint32_t, here> taken(blocks * 128);
-      launch<here>({blocks, 128}, fill_together<typename TestFixture::ref>{h.ref(), largest, taken.data()});
+      launch<here>({blocks, 128},
+                   fill_together<typename TestFixture::ref>{h.ref(), largest, taken.data()});
       std::uint64_t sum = 0;
       for (const std::uint32_t n : taken.to_host()) sum += n;
       EXPECT_GT(sum, 0u);
@@ -200,7 +205,8 @@ TYPED_TEST(Contract, ServesEverySmallestBlockAgainAfterAllIsFreed) {
     const typename TestFixture::heap_type h(bytes(128u << 10));
     const std::uint64_t at_first = TestFixture::capacity(h, 1);
     simt::array<std::uint32_t, here> counts(2);
-    launch<here>({8, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(), counts.data() + 1});
+    launch<here>({8, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(),
+                                                           counts.data() + 1});
     EXPECT_EQ(TestFixture::capacity(h, 1), at_first);
     EXPECT_EQ(TestFixture::capacity(h, 1), at_first);
   }
@@ -218,7 +224,8 @@ TYPED_TEST(Contract, KeepsBlocksApartUnderChurn) {
   if constexpr (TestFixture::can.frees_one) {
     const typename TestFixture::heap_type h(pool_size);
     simt::array<std::uint32_t, here> counts(2);
-    launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 300, counts.data(), counts.data() + 1});
+    launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 300, counts.data(),
+                                                            counts.data() + 1});
     EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
     EXPECT_EQ(counts.to_host()[1], 0u) << "requests were refused though memory was free";
     EXPECT_EQ(h.check_invariants(), "");
@@ -232,7 +239,8 @@ TYPED_TEST(Contract, SurvivesChurnInAPoolThatIsTooSmall) {
   if constexpr (TestFixture::can.frees_one) {
     const typename TestFixture::heap_type h(bytes(128u << 10));
     simt::array<std::uint32_t, here> counts(2);
-    launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(), counts.data() + 1});
+    launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(),
+                                                            counts.data() + 1});
     EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
     void* block = h.malloc(64);
     EXPECT_NE(block, nullptr) << "memory is there again";
@@ -246,7 +254,8 @@ TYPED_TEST(Contract, LetsAnotherLaneFreeWhatItIsHanded) {
     const typename TestFixture::heap_type h(pool_size);
     simt::array<std::uint64_t, here> mailboxes(512);
     simt::array<std::uint32_t, here> damaged(1);
-    launch<here>({8, 64}, hand_over<typename TestFixture::ref>{h.ref(), mailboxes.data(), damaged.data()});
+    launch<here>({8, 64},
+                 hand_over<typename TestFixture::ref>{h.ref(), mailboxes.data(), damaged.data()});
     EXPECT_EQ(damaged.to_host()[0], 0u);
     EXPECT_EQ(h.check_invariants(), "");
   }
@@ -268,7 +277,8 @@ TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
     const typename TestFixture::heap_type h(pool_size);
     simt::array<void*, here> out(32);
     for (std::uint64_t alignment = 1; alignment <= 4096; alignment *= 2) {
-      launch<here>({1, 32}, malloc_aligned<typename TestFixture::ref>{h.ref(), 40, alignment, out.data()});
+      launch<here>({1, 32},
+                   malloc_aligned<typename TestFixture::ref>{h.ref(), 40, alignment, out.data()});
       for (void* p : out.to_host()) {
         ASSERT_NE(p, nullptr);
         EXPECT_EQ(reinterpret_cast<std::uintptr_t>(p) % std::max<std::uint64_t>(alignment, 16), 0u);
@@ -277,7 +287,8 @@ TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
     constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
     launch<here>({1, 1}, malloc_aligned<typename TestFixture::ref>{h.ref(), max, 4096, out.data()});
     EXPECT_EQ(out.to_host()[0], nullptr);
-    launch<here>({1, 1}, malloc_aligned<typename TestFixture::ref>{h.ref(), 16, std::uint64_t{1} << 63, out.data()});
+    launch<here>({1, 1}, malloc_aligned<typename TestFixture::ref>{
+                             h.ref(), 16, std::uint64_t{1} << 63, out.data()});
     EXPECT_EQ(out.to_host()[0], nullptr);
   }
 }
@@ -285,7 +296,8 @@ TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
 TYPED_TEST(Contract, HandlesAHundredGibibytes) {
   if constexpr (TestFixture::can.owns_pool) {
     // Sanitizers keep several bytes of their own for every byte of metadata touched.
-    constexpr std::uint64_t one_per_cent = (std::uint64_t{1} << 30) / (QUARRY_ASAN || QUARRY_TSAN ? 10 : 1);
+    constexpr std::uint64_t one_per_cent =
+        (std::uint64_t{1} << 30) / (QUARRY_ASAN || QUARRY_TSAN ? 10 : 1);
     const typename TestFixture::heap_type h(bytes(100 * one_per_cent));
     auto* low = static_cast<std::byte*>(h.malloc(60 * one_per_cent));
     auto* high = static_cast<std::byte*>(h.malloc(39 * one_per_cent));

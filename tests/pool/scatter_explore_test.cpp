@@ -3,7 +3,7 @@
 /// executor can count.
 
 #include <quarry/check/explore_allocator.hpp>
-#include <quarry/pool/scatter.hpp>
+#include <quarry/pool/scatter/scatter.hpp>
 #include <quarry/simt/random.hpp>
 
 #include <gtest/gtest.h>
@@ -57,7 +57,7 @@ struct modest_lane {
 TEST(ScatterExplored, RefusesNobodyWhileThereAreEmptyPages) {
   constexpr std::uint64_t effort = QUARRY_TSAN ? 100 : QUARRY_ASAN ? 500 : 5'000;
   for (const std::uint64_t pages : {48u, 96u}) {  // 16 lanes, three blocks each: 48 pages at most
-    const allocator_site<scatter<128>> site((pages + 1) * 128);
+    const allocator_sandbox<scatter<128>> site((pages + 1) * 128);
     simt::explorer explorer;
     for (std::uint64_t seed = 1; seed <= effort; ++seed) {
       site.renew();
@@ -72,7 +72,7 @@ TEST(ScatterExplored, RefusesNobodyWhileThereAreEmptyPages) {
 /// Lanes ask until they are refused: those of a warp leave one after the other.
 TEST(ScatterExplored, CountsNoChunkThatNobodyTookWhenWarpsFillThePool) {
   constexpr std::uint64_t effort = QUARRY_TSAN ? 10 : QUARRY_ASAN ? 50 : 300;
-  const allocator_site<scatter<256>> site(100 * 256);
+  const allocator_sandbox<scatter<256>> site(100 * 256);
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= effort; ++seed) {
     site.renew();
@@ -110,7 +110,7 @@ struct last_free {
 
 TEST(ScatterExplored, ServesWhatWasFreedWhileOthersWereRefused) {
   constexpr std::uint64_t effort = QUARRY_TSAN ? 200 : QUARRY_ASAN ? 2'000 : 20'000;
-  const allocator_site<scatter<64>> site(70 * 64);  // three blocks of pages: neighbours see one
+  const allocator_sandbox<scatter<64>> site(70 * 64);  // three blocks of pages: neighbours see one
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= effort; ++seed) {
     site.renew();
@@ -152,7 +152,7 @@ struct take_everything {
 };
 
 TEST(ScatterExplored, RefusesWithoutASearchWhatItHasJustRefused) {
-  const allocator_site<scatter<64>> site(8192 * 64);  // 256 blocks
+  const allocator_sandbox<scatter<64>> site(8192 * 64);  // 256 blocks
   simt::explorer explorer;
   site.renew();
   ASSERT_TRUE(explorer.run({.step_limit = 10'000'000}, {1, 1}, take_everything{site.heap()}).ok());

@@ -2,7 +2,7 @@
 /// What scatter promises beyond the contract: pages, capacities, runs, how full a pool gets.
 
 #include <quarry/heap.hpp>
-#include <quarry/pool/scatter.hpp>
+#include <quarry/pool/scatter/scatter.hpp>
 
 #include <gtest/gtest.h>
 
@@ -15,7 +15,7 @@
 namespace quarry {
 namespace {
 
-using here = default_machine;
+using here = default_backend;
 using simt::global_thread;
 
 // ---- arithmetic --------------------------------------------------------------------------------

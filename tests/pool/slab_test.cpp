@@ -6,7 +6,7 @@
 
 #include <quarry/check/explore_allocator.hpp>
 #include <quarry/heap.hpp>
-#include <quarry/pool/slab.hpp>
+#include <quarry/pool/slab/slab.hpp>
 #include <quarry/simt/random.hpp>
 
 #include <gtest/gtest.h>

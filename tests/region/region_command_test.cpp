@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "region_command.hpp"
+#include "region/command.hpp"
 
 #include <quarry/region/snapshot_file.hpp>
 

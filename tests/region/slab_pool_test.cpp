@@ -56,10 +56,11 @@ TEST(SlabPool, GivesOutManySlotsAtATime) {
     std::set<void*> got{single};
     std::uint64_t sum = 0;
     for (const std::uint64_t most : {1u, 5u, 100u, 100'000u}) {
-      const std::uint64_t count = it.pool.alloc_slots(size, most, [&](slab_number n, std::uint64_t mask) {
-        for (; mask != 0; mask &= mask - 1)
-          EXPECT_TRUE(got.insert(it.table.address(n) + std::countr_zero(mask) * 64).second);
-      });
+      const std::uint64_t count =
+          it.pool.alloc_slots(size, most, [&](slab_number n, std::uint64_t mask) {
+            for (; mask != 0; mask &= mask - 1)
+              EXPECT_TRUE(got.insert(it.table.address(n) + std::countr_zero(mask) * 64).second);
+          });
       EXPECT_LE(count, most);
       sum += count;
       EXPECT_EQ(got.size(), sum + 1);

@@ -56,7 +56,9 @@ void ballot_as_barrier() {
 void warp_barrier() {
   exchange_through([] { simt::sync_warp(simt::full_warp); });
 }
-void block_barrier() { exchange_through([] { simt::sync_block(); }); }
+void block_barrier() {
+  exchange_through([] { simt::sync_block(); });
+}
 
 // A lane writes past the end of an array on its own stack.
 void stack_overrun() {

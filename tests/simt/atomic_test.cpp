@@ -10,7 +10,7 @@
 namespace quarry::simt {
 namespace {
 
-using here = default_machine;
+using here = default_backend;
 
 /// Each operation once; the old values and the final word go to `out`.
 template <class T>
@@ -50,7 +50,8 @@ void expect_each_once() {
   launch<here>({1, 1}, each_once<T>{out.data()});
   const auto got = out.to_host();
   const T want[] = {40, 40, 0, 50, 1, 60, 65, 64, 64, 0x4f, 0xb0, 300, (((20 + 7) | 0x40) & 0x7e)};
-  for (std::size_t i = 0; i < std::size(want); ++i) EXPECT_EQ(got[i + 1], want[i]) << "operation " << i;
+  for (std::size_t i = 0; i < std::size(want); ++i)
+    EXPECT_EQ(got[i + 1], want[i]) << "operation " << i;
 }
 
 TEST(Atomic, OperationsOf32And64BitsDoWhatTheySay) {

@@ -12,7 +12,7 @@
 namespace quarry::simt {
 namespace {
 
-using here = default_machine;
+using here = default_backend;
 
 /// What a lane saw of one group operation.
 struct seen {
@@ -23,7 +23,9 @@ struct seen {
 };
 
 /// Lane values that differ, with repeats.
-QUARRY_DEVICE inline std::uint32_t value_of(std::uint32_t lane) { return scramble(lane) % 11 * 0x01010101u; }
+QUARRY_DEVICE inline std::uint32_t value_of(std::uint32_t lane) {
+  return scramble(lane) % 11 * 0x01010101u;
+}
 QUARRY_DEVICE inline std::uint64_t wide_value_of(std::uint32_t lane) {
   return std::uint64_t{scramble(lane + 77)} << 20 | scramble(lane);
 }
@@ -133,8 +135,8 @@ void expect_right(std::uint32_t chosen, const std::vector<seen>& got) {
 TEST(Collectives, AgreeWithALoopOverTheLanesOfAnyMask) {
   simt::array<seen, here> out(32);
   lane_random draw(1);
-  for (std::uint32_t chosen : {full_warp, 1u, 0x80000000u, 0xffffu, 0xaaaaaaaau, 0x00f0000fu, draw.next(),
-                               draw.next(), draw.next(), draw.next()}) {
+  for (std::uint32_t chosen : {full_warp, 1u, 0x80000000u, 0xffffu, 0xaaaaaaaau, 0x00f0000fu,
+                               draw.next(), draw.next(), draw.next(), draw.next()}) {
     out.fill_zero();
     launch<here>({1, 32}, use_all{chosen, out.data()});
     expect_right(chosen, out.to_host());
@@ -165,7 +167,7 @@ struct count_company {
     const std::uint64_t me = global_thread();
     if (me % 3 == 1) return;
     for (std::uint64_t i = 0; i < 1 + me % 4; ++i) {
-      const lane_mask group = coalesced();
+      const lane_mask group = active_mask();
       const std::uint32_t n = reduce_add(group, 1u);
       if (lane_id() == lowest_bit(group)) atomic_ref<std::uint32_t>(*total).add(n, relaxed);
     }
@@ -233,7 +235,7 @@ TEST(Ids, AHostThreadIsAGridOfOneLane) {
   EXPECT_EQ(lane_id(), 0u);
   EXPECT_EQ(global_thread(), 0u);
   EXPECT_EQ(grid_threads(), 1u);
-  EXPECT_EQ(coalesced(), 1u);
+  EXPECT_EQ(active_mask(), 1u);
   EXPECT_EQ(reduce_add(1u, 42u), 42u);
   EXPECT_EQ(scan_add(1u, 42u).total, 42u);
   EXPECT_EQ(shuffle(1u, 42u, 0), 42u);

@@ -34,7 +34,8 @@ TEST(Executor, ReportsALaneOutsideItsOwnMask) {
 }
 
 TEST(Executor, ReportsAMaskWithLanesThatDoNotExist) {
-  EXPECT_PRED_FORMAT2(IsSubstring, "do not exist", failure_of({1, 8}, [] { sync_warp(full_warp); }));
+  EXPECT_PRED_FORMAT2(IsSubstring, "do not exist",
+                      failure_of({1, 8}, [] { sync_warp(full_warp); }));
 }
 
 TEST(Executor, ReportsADeadlockAndWhoWaitsWhere) {
@@ -65,13 +66,18 @@ TEST(Executor, ReportsABarrierThatSomeLanesNeverReach) {
 
 TEST(Executor, ReportsAnEndlessLoopThroughTheStepLimit) {
   std::uint32_t word = 0;
-  const auto text = failure_of({.blocks = 1, .threads = 32, .workers = 1, .step_limit = 100'000},
-                               [&word] { while (atomic_ref<std::uint32_t>(word).load(relaxed) == 0) spin(); });
+  const auto text =
+      failure_of({.blocks = 1, .threads = 32, .workers = 1, .step_limit = 100'000}, [&word] {
+        while (atomic_ref<std::uint32_t>(word).load(relaxed) == 0) spin();
+      });
   EXPECT_PRED_FORMAT2(IsSubstring, "step limit", text);
 }
 
 TEST(Executor, PassesOnWhatAKernelThrows) {
-  EXPECT_THROW(launch<cpu>({4, 32}, [] { if (global_thread() == 77) throw std::out_of_range("x"); }),
+  EXPECT_THROW(launch<cpu>({4, 32},
+                           [] {
+                             if (global_thread() == 77) throw std::out_of_range("x");
+                           }),
                std::out_of_range);
 }
 
@@ -85,7 +91,9 @@ TEST(Executor, StopsTheOtherBlocksWhenOneFails) {
 }
 
 TEST(Executor, RefusesALaunchFromALane) {
-  EXPECT_PRED_FORMAT2(IsSubstring, "from a lane", failure_of({1, 1}, [] { launch<cpu>({1, 1}, [] {}); }));
+  EXPECT_PRED_FORMAT2(IsSubstring, "from a lane", failure_of({1, 1}, [] {
+                        launch<cpu>({1, 1}, [] {});
+                      }));
 }
 
 TEST(Executor, RefusesEmptyAndOversizedGrids) {
@@ -96,7 +104,11 @@ TEST(Executor, RefusesEmptyAndOversizedGrids) {
 
 TEST(Executor, WorksAgainAfterAFailure) {
   for (int round = 0; round < 3; ++round) {
-    EXPECT_NE(failure_of({2, 64}, [] { if (lane_id() == 3) ballot(1, true); }), "no error");
+    EXPECT_NE(failure_of({2, 64},
+                         [] {
+                           if (lane_id() == 3) ballot(1, true);
+                         }),
+              "no error");
     std::uint32_t sum = 0;
     launch<cpu>({8, 64}, [&sum] { atomic_ref<std::uint32_t>(sum).add(1, relaxed); });
     EXPECT_EQ(sum, 512u);
@@ -116,7 +128,7 @@ TEST(Executor, CollectivesCompleteWithoutLanesThatAreGone) {
 TEST(Executor, GathersTheWholeWarpWhenItRunsUndisturbed) {
   std::uint32_t smallest = 32;
   launch<cpu>({8, 128}, [&smallest] {
-    const std::uint32_t n = popc(coalesced());
+    const std::uint32_t n = popc(active_mask());
     atomic_ref<std::uint32_t>(smallest).fetch_min(n, relaxed);
   });
   EXPECT_EQ(smallest, 32u);

@@ -30,7 +30,8 @@ unsigned lost_updates(strategy how, unsigned schedules) {
   unsigned lost = 0;
   for (std::uint64_t seed = 0; seed < schedules; ++seed) {
     std::uint32_t word = 0;
-    const outcome result = e.run({.seed = seed, .how = how, .expected_steps = 6}, {1, 3}, lossy_increment{&word});
+    const outcome result =
+        e.run({.seed = seed, .how = how, .expected_steps = 6}, {1, 3}, lossy_increment{&word});
     EXPECT_TRUE(result.ok()) << result.failure;
     lost += word != 3;
   }
@@ -53,13 +54,12 @@ std::vector<std::uint64_t> history(const schedule& how) {
   words[0] = words[1] = 0;
   std::vector<std::uint64_t> seen;
   explorer e;
-  e.trace([&](const step& s) {
-    seen.insert(seen.end(), {s.number, s.thread, s.before, s.after});
-  });
+  e.trace([&](const step& s) { seen.insert(seen.end(), {s.number, s.thread, s.before, s.after}); });
   e.run(how, {2, 33}, [] {
-    const lane_mask group = coalesced();
+    const lane_mask group = active_mask();
     atomic_ref<std::uint32_t>(words[0]).fetch_add(popc(group), relaxed);
-    for (unsigned i = 0; i < 3; ++i) atomic_ref<std::uint32_t>(words[1]).fetch_xor(lane_id() << i, relaxed);
+    for (unsigned i = 0; i < 3; ++i)
+      atomic_ref<std::uint32_t>(words[1]).fetch_xor(lane_id() << i, relaxed);
   });
   return seen;
 }
@@ -78,7 +78,7 @@ TEST(Explorer, BreaksWarpsIntoDifferentGroups) {
   std::vector<unsigned> sizes(33);
   for (std::uint64_t seed = 0; seed < 200; ++seed)
     e.run({.seed = seed}, {1, 32}, [&] {
-      const lane_mask group = coalesced();
+      const lane_mask group = active_mask();
       host_section guard;
       ++sizes[popc(group)];
     });
@@ -101,8 +101,11 @@ TEST(Explorer, ReportsDeadlocksEndlessLoopsAndWhatOraclesSay) {
   };
   EXPECT_PRED_FORMAT2(IsSubstring, "deadlock", e.run({}, {1, 2}, meet_in_different_places).failure);
   for (strategy how : {strategy::random, strategy::pct})
-    EXPECT_PRED_FORMAT2(IsSubstring, "step limit", e.run({.how = how, .step_limit = 1000}, {1, 2},
-                      [&word] { while (atomic_ref<std::uint32_t>(word).load(relaxed) == 0) {} }).failure);
+    EXPECT_PRED_FORMAT2(IsSubstring, "step limit",
+                        e.run({.how = how, .step_limit = 1000}, {1, 2}, [&word] {
+                           while (atomic_ref<std::uint32_t>(word).load(relaxed) == 0) {
+                           }
+                         }).failure);
   EXPECT_EQ(e.run({}, {1, 2}, [] { fail("the oracle says no"); }).failure, "the oracle says no");
   EXPECT_TRUE(e.run({}, {1, 2}, [] {}).ok());
 }
@@ -157,7 +160,8 @@ unsigned endless_runs(strategy how) {
   unsigned endless = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
     std::uint32_t words[2] = {1, 0};
-    const outcome result = e.run({.seed = seed, .how = how, .step_limit = 2000}, {1, 2}, Kernel{words});
+    const outcome result =
+        e.run({.seed = seed, .how = how, .step_limit = 2000}, {1, 2}, Kernel{words});
     endless += result.failure.find("step limit") != std::string::npos;
   }
   return endless;
@@ -177,7 +181,7 @@ TEST(Explorer, KeepsTheLanesOfAWarpTogetherInLockstep) {
     const outcome result = e.run({.seed = seed, .how = strategy::lockstep}, {2, 40}, [&word] {
       atomic_ref<std::uint32_t>(word).add(1, relaxed);
       const unsigned alive = warp_id() == 0 ? 32 : 8;
-      if (popc(coalesced()) != alive) fail("a lane was left behind");
+      if (popc(active_mask()) != alive) fail("a lane was left behind");
     });
     ASSERT_TRUE(result.ok()) << result.failure;
   }
@@ -190,7 +194,8 @@ TEST(Explorer, KeepsBlockBarriersApart) {
     const outcome result = e.run({.seed = seed}, {3, 40}, [&] {
       atomic_ref<std::uint32_t>(arrived[block_id()]).add(1, relaxed);
       sync_block();
-      if (atomic_ref<std::uint32_t>(arrived[block_id()]).load(relaxed) != 40) fail("the barrier opened early");
+      if (atomic_ref<std::uint32_t>(arrived[block_id()]).load(relaxed) != 40)
+        fail("the barrier opened early");
     });
     ASSERT_TRUE(result.ok()) << result.failure;
   }

@@ -50,7 +50,7 @@ class broken_cells {
   void* malloc(std::size_t n) const {
     if (n == 0 && !is(fault::serves_nothing)) return nullptr;
     if (n > 64 && !is(fault::serves_everything)) return nullptr;
-    if (is(fault::deadlocks) && simt::block_size() >= 2) simt::sync_warp(simt::coalesced() | 3u);
+    if (is(fault::deadlocks) && simt::block_size() >= 2) simt::sync_warp(simt::active_mask() | 3u);
     for (std::uint32_t i = 0;; ++i) {
       if (i == cells_) {
         if (!is(fault::waits_for_ever)) return nullptr;

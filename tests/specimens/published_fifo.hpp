@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// published_fifo: XMalloc's queue as Huang et al. (2013) print it, Figs. 7 to 9, defects included.
-/// The explorer must find them; that is how we know that it sees. core/bounded_fifo.hpp is the
+/// The explorer must find them; that is how we know that it sees. concurrent/bounded_fifo.hpp is the
 /// repaired form and says what goes wrong.
 ///
 /// Four switches; their defaults are the published form. (Whether a message is copied by one load or
 /// by two the paper does not say: both forms are here.) With all repairs the specimen is
 /// bounded_fifo again, so each switch turned back alone shows what that repair is for.
 
-#include <quarry/core/bounded_fifo.hpp>
+#include <quarry/concurrent/bounded_fifo.hpp>
 #include <quarry/simt/atomic.hpp>
 
 #include <cstdint>

@@ -6,7 +6,7 @@
 #include <mutant.hpp>
 
 #include <quarry/check/explore_allocator.hpp>
-#include <quarry/pool/slab.hpp>
+#include <quarry/pool/slab/slab.hpp>
 
 #include <gtest/gtest.h>
 

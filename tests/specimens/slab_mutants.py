@@ -20,77 +20,77 @@ MUTANTS = {
     # A segment that became free still shows its old slots as free.
     "ends_with_its_bits_set": (
         "", 200, COUNTED,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "        simt::clear_four(bits_ + (segment * words_per_segment_ + w));\n",
           "        (void)bits(segment, w).load(simt::relaxed);\n")]),
     # Rights are handed out, but the count does not say so: two entries, or an entry and the segment's end, share slots.
     "recycles_without_counting": (
         "", 2_000, COUNTED,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "next = is_few(capacity) ? s.word & ~moved : s.word + rights;",
           "next = s.word;")]),
     # Rights are handed out to slots that nobody can take.
     "recycles_and_moves_no_bits": (
         "step limit", 200, FEW,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::release);\n",
           "")]),
     # Rights that are taken back leave their bits behind: the slots are free twice.
     "renounces_and_leaves_the_bits": (
         "", 2_000, FEW,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;",
           "mine |= bits(segment, 0).load(simt::by_value) & some;")]),
     # Lanes take some of a segment's free slots, and nobody finds the others.
     "recycles_some_and_forgets_the_rest": (
         "not listed", 200, FEW,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "    if (left != 0) enlist",
           "    if (left == capacity) enlist")]),
     # Who waits for an entry is not told that there is no memory for it.
     "keeps_quiet_about_a_failure": (
         "step limit", 200, FEW,
-        [("slab_impl.hpp",
+        [("impl.hpp",
           "    entries_.at(v->entry).store(v->word.still_vacant().value, simt::release);\n",
           "")]),
     # The group that drew the ticket behind the limit renews the entry too: what the other one found is lost.
     "renews_twice": (
         "", 2_000, FEW,
-        [("slab_impl.hpp",
+        [("impl.hpp",
           "if (waits && word.ticket() <= word.limit(capacity)) {",
           "if (waits && word.ticket() <= word.limit(capacity) + 1) {")]),
     # The count is lowered before the bit is set, and nobody knows: a segment may end, and be used again, with a bit on its way.
     "counts_before_the_bit": (
         "", 20_000, COUNTED,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "what the explorer sees.\n    before = lower(segment, 1 - slab_state::one_coming);\n",
           "what the explorer sees.\n    before = lower(segment, 1);\n"),
-         ("slab_segments.hpp",
+         ("segments.hpp",
           "    if (!counts || !ends)\n"
           "      state_word(segment).add((counts ? 0 : 1) - slab_state::one_coming, simt::after_loads);\n",
           "    if (!counts && !ends) state_word(segment).add(1, simt::after_loads);\n")]),
     # It is known that a bit is coming, and nobody waits for it.
     "ends_while_bits_are_coming": (
         "", 20_000, COUNTED,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "      if (before.coming() != 0 && !bits_have_come(segment)) return false;\n",
           "")]),
     # A segment is free before it is out of its lists: who takes it may list it again, and that is undone.
     "gives_up_before_it_unlists": (
         "not listed", 100_000, FEW,
-        [("slab_segments.hpp",
+        [("segments.hpp",
           "    bool last = false;\n",
           "    give_up(segment);\n    bool last = false;\n"),
-         ("slab_segments.hpp",
+         ("segments.hpp",
           "    give_up(segment);  // after a branch on what the lists had: somebody may list it again now\n",
           ""),
-         ("slab_segments.hpp",
+         ("segments.hpp",
           "    give_up(segment);\n    const std::uint64_t to_sparse",
           "    const std::uint64_t to_sparse")]),
     # Segments are taken again, but the last of them still looks free: what is given back in it is lost.
     "leaves_one_without_a_class": (
         "", 2_000, FEW,
-        [("slab_impl.hpp",
+        [("impl.hpp",
           "  segments_.adopt(first, segments, c, capacity);\n",
           "  segments_.adopt(first, segments - 1, c, capacity);\n")]),
 }
@@ -106,11 +106,11 @@ def write(name, include, out):
     texts = {}
     for header, old, new in changes:
         if header not in texts:
-            texts[header] = (include / "quarry" / "pool" / header).read_text(encoding="utf-8")
+            texts[header] = (include / "quarry" / "pool" / "slab" / header).read_text(encoding="utf-8")
         if texts[header].count(old) != 1:
             return fail(f"{name}: {header} has {texts[header].count(old)} times: {old}")
         texts[header] = texts[header].replace(old, new)
-    folder = out / "quarry" / "pool"
+    folder = out / "quarry" / "pool" / "slab"
     folder.mkdir(parents=True, exist_ok=True)
     for left_over in folder.glob("*.hpp"):  # of a time when other headers were changed
         left_over.unlink()

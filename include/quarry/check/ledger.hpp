@@ -12,7 +12,7 @@
 /// A round trip is a shared access whose result the lane waits for; the longest chain of them, through
 /// the lanes that a warp's leader makes wait, is what a call can not get below, however fast the memory.
 
-#include <quarry/check/site.hpp>
+#include <quarry/check/sandbox.hpp>
 #include <quarry/simt/explore.hpp>
 #include <quarry/simt/launch.hpp>
 
@@ -117,7 +117,7 @@ void add_costs(call_costs& costs, std::uint32_t lanes, const ledger_warp& warp,
 template <allocator A>
 cost_ledger measure_costs(std::uint64_t pool_bytes = std::uint64_t{1} << 20) {
   constexpr unsigned rounds = 8;
-  const allocator_site<A> site(std::max<std::uint64_t>(pool_bytes, A::can.min_pool));
+  const allocator_sandbox<A> site(std::max<std::uint64_t>(pool_bytes, A::can.min_pool));
   cost_ledger ledger{{cost_case{"alone", 1, {}, {}}, cost_case{"equal", 32, {}, {}},
                       cost_case{"mixed", 32, {}, {}}}};
   for (cost_case& c : ledger.cases) {

@@ -12,7 +12,7 @@
 /// Seeds and k are hexadecimal. Equal trials give equal runs.
 
 #include <quarry/check/script.hpp>
-#include <quarry/simt/error.hpp>
+#include <quarry/core/error.hpp>
 #include <quarry/simt/explore.hpp>
 
 #include <charconv>

@@ -12,8 +12,8 @@
 /// blocks may lie badly, and over the system's heap they would be lost when the pool is made new.
 
 #include <quarry/check/oracle.hpp>
+#include <quarry/check/sandbox.hpp>
 #include <quarry/check/script_kernel.hpp>
-#include <quarry/check/site.hpp>
 #include <quarry/check/story.hpp>
 #include <quarry/check/trial.hpp>
 
@@ -50,7 +50,7 @@ class trial_runner {
  private:
   struct place {
     explicit place(std::uint64_t pool_bytes) : site(pool_bytes) {}
-    allocator_site<A> site;
+    allocator_sandbox<A> site;
     std::optional<std::uint64_t> blocks_when_new;
   };
   static constexpr std::uint64_t refill_limit = 2048;  // blocks; larger pools are refilled in part

@@ -14,7 +14,7 @@
 /// Not under ThreadSanitizer or AddressSanitizer, which have their shadow at these addresses.
 
 #include <quarry/core/bytes.hpp>
-#include <quarry/simt/error.hpp>
+#include <quarry/core/error.hpp>
 
 #include <sys/mman.h>
 

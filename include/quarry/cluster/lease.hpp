@@ -22,10 +22,10 @@ namespace quarry::cluster {
 
 class lease_book {
  public:
-  static constexpr std::size_t largest = 4096;            // bytes of an object that is leased
-  static constexpr unsigned patience = 2;                 // objects before the first lease
-  static constexpr std::uint64_t first_lease = 32;        // objects
-  static constexpr std::uint64_t most_objects = 4096;     // of a lease
+  static constexpr std::size_t largest = 4096;         // bytes of an object that is leased
+  static constexpr unsigned patience = 2;              // objects before the first lease
+  static constexpr std::uint64_t first_lease = 32;     // objects
+  static constexpr std::uint64_t most_objects = 4096;  // of a lease
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;
 
   static unsigned units_of(std::size_t size) {
@@ -55,9 +55,7 @@ class lease_book {
     return m.spare < m.low && !m.awaited;
   }
   /// More was asked for, and will be added, or not.
-  void await(rid region, unsigned units, bool comes) {
-    magazine_of(region, units).awaited = comes;
-  }
+  void await(rid region, unsigned units, bool comes) { magazine_of(region, units).awaited = comes; }
   bool is_awaited(rid region, unsigned units) { return magazine_of(region, units).awaited; }
 
   /// How many objects to ask for now; 0: the program has not shown that it wants many.

@@ -41,9 +41,9 @@ enum class verb : std::uint8_t {
   report,        // [allocations, calls, messages of a worker since its last] to the top; no answer
 
   // Between a scheduler and a worker that holds leases.
-  recall_leases,  // [regions ...]: give up what you hold in these -> answer
-  freed_leased,   // [addresses ...]: others freed these objects; their slots are lost -> answer
-  return_leases,  // [region; (slab address, mask) ...]: free slots that go back; no answer
+  recall_leases,   // [regions ...]: give up what you hold in these -> answer
+  freed_leased,    // [addresses ...]: others freed these objects; their slots are lost -> answer
+  return_leases,   // [region; (slab address, mask) ...]: free slots that go back; no answer
   release_leases,  // the same: objects that are not on loan any more, and live on; no answer
 
   // Between workers.

@@ -33,8 +33,8 @@
 #include <quarry/cluster/id.hpp>
 #include <quarry/cluster/message.hpp>
 #include <quarry/cluster/page_book.hpp>
+#include <quarry/core/config.hpp>
 #include <quarry/region/packing.hpp>
-#include <quarry/simt/config.hpp>
 
 #include <cstdint>
 #include <memory>
@@ -63,9 +63,9 @@ struct scheduler_options {
 };
 
 struct scheduler_statistics {
-  std::uint64_t messages = 0;   // received, those passed on included
+  std::uint64_t messages = 0;  // received, those passed on included
   std::uint64_t passed_on = 0;
-  std::uint64_t served = 0;     // requests of workers answered here
+  std::uint64_t served = 0;  // requests of workers answered here
   std::uint64_t page_requests = 0;
   std::uint64_t pages_returned = 0;
 };
@@ -296,7 +296,10 @@ class scheduler {
 };
 
 inline scheduler::scheduler(const shape& tree, node self, const scheduler_options& options)
-    : shape_(tree), self_(self), options_(options), children_(tree.children(self)),
+    : shape_(tree),
+      self_(self),
+      options_(options),
+      children_(tree.children(self)),
       level_(tree.level(self)) {
   if (tree.schedulers() > most_schedulers)
     throw error("a cluster has at most " + std::to_string(most_schedulers) + " schedulers");
@@ -348,14 +351,11 @@ inline void scheduler::receive(message m, std::vector<message>& out) {
     case verb::answer: return on_answer(std::move(m));
     case verb::adopt: return on_adopt(std::move(m));
     case verb::disown: return on_disown(m);
-    case verb::want_pages:
-      return starve({m, m.a, m.b, m.c, 0});
+    case verb::want_pages: return starve({m, m.a, m.b, m.c, 0});
     case verb::give_pages: return on_give_pages(m);
     case verb::return_pages: return on_return_pages(m);
     case verb::recall_pages: return on_recall_pages(std::move(m));
-    case verb::load:
-      loads_[m.from] = m.a;
-      return report_load();
+    case verb::load: loads_[m.from] = m.a; return report_load();
     case verb::report:
       progress_.allocations += m.a;
       progress_.calls += m.b;

@@ -36,8 +36,8 @@ inline void scheduler::on_alloc_bulk(message m, unsigned tries) {
   std::vector<void*> got(m.c);
   const region_status s = regions_->alloc_bulk(region->id(), m.b, got);
   if (s == region_status::out_of_memory)
-    return starve({m, ceil_div(m.b, page_bytes), ceil_div(m.c * each, page_bytes) + 1, my_window(),
-                   tries});
+    return starve(
+        {m, ceil_div(m.b, page_bytes), ceil_div(m.c * each, page_bytes) + 1, my_window(), tries});
   message a = answer_to(m, s);
   a.words.reserve(got.size());
   for (const void* p : got) a.words.push_back(detail::word(p));
@@ -49,14 +49,15 @@ inline void scheduler::on_alloc_bulk(message m, unsigned tries) {
 inline void scheduler::on_lease(message m, unsigned tries) {
   auto* region = find(m.a);
   if (region == nullptr) return answer(m, region_status::stale_region);
-  if (m.b == 0 || m.b > default_geometry.slab || m.c == 0) return answer(m, region_status::too_large);
+  if (m.b == 0 || m.b > default_geometry.slab || m.c == 0)
+    return answer(m, region_status::too_large);
   const slab_map<>& table = regions_->table();
   annex& x = annexes_[region->id().number()];
   message a = answer_to(m, region_status::ok);
   a.a = region->it->pool.alloc_slots(m.b, m.c, [&](slab_number slab, std::uint64_t mask) {
     std::vector<loan>& loans = x.loans[slab];
-    const auto mine = std::find_if(loans.begin(), loans.end(),
-                                   [&](const loan& l) { return l.holder == m.from; });
+    const auto mine =
+        std::find_if(loans.begin(), loans.end(), [&](const loan& l) { return l.holder == m.from; });
     if (mine == loans.end())
       loans.push_back({m.from, mask});
     else

@@ -135,7 +135,8 @@ inline void scheduler::end_page_wait(std::uint64_t ticket, bool was_all) {
 /// Free slabs of the regions here that make up whole pages go into the book.
 inline void scheduler::trim_regions() {
   regions_->trim();
-  while (const slab_run run = regions_->take_pages(no_slab / 2)) book_.give_back(pages_of(run), self_);
+  while (const slab_run run = regions_->take_pages(no_slab / 2))
+    book_.give_back(pages_of(run), self_);
 }
 
 /// Called when something was freed: far more free pages than are liked go up.
@@ -143,8 +144,8 @@ inline void scheduler::return_surplus() {
   const std::uint64_t most = 2 * options_.plenty * slabs_in_page;
   if (regions_->free_slabs() > most)
     while (regions_->free_slabs() > most / 2) {
-      const slab_run run = regions_->take_pages(
-          static_cast<slab_number>(regions_->free_slabs() - most / 2));
+      const slab_run run =
+          regions_->take_pages(static_cast<slab_number>(regions_->free_slabs() - most / 2));
       if (!run) break;
       book_.give_back(pages_of(run), self_);
     }

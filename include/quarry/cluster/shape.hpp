@@ -12,7 +12,7 @@
 /// schedulers as serve all workers with at most `workers_each`, and a tree over them in which none
 /// has more than `schedulers_each` below it. Everything is computed; no node holds a table of others.
 
-#include <quarry/simt/error.hpp>
+#include <quarry/core/error.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -64,7 +64,8 @@ class shape {
   /// 0 at the top; workers have levels().
   unsigned level(node n) const {
     return static_cast<unsigned>(std::upper_bound(first_.begin(), first_.end(), n) -
-                                 first_.begin()) - 1;
+                                 first_.begin()) -
+           1;
   }
   node parent(node n) const {
     if (n == 0) return no_node;
@@ -110,9 +111,7 @@ class shape {
   static unsigned owner_of(unsigned i, unsigned below, unsigned above) {
     return static_cast<unsigned>(std::uint64_t{i} * above / below);
   }
-  unsigned width(unsigned l) const {
-    return l == levels() ? workers_ : first_[l + 1] - first_[l];
-  }
+  unsigned width(unsigned l) const { return l == levels() ? workers_ : first_[l + 1] - first_[l]; }
   unsigned workers_ = 0;
   std::vector<node> first_;  // of each level of schedulers; the last is one past them
 };

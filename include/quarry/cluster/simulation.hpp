@@ -33,12 +33,12 @@ struct simulation_options {
   unsigned workers = 4;
   ratios tree = {};
   std::uint64_t seed = 1;
-  double latency = 2e-6;     // seconds a hop
-  double jitter = 2e-6;      // at most so much more
-  double bandwidth = 10e9;   // bytes a second between workers
-  double service = 0.5e-6;   // of a scheduler, for each message
-  double call = 0.1e-6;      // of a worker, for each message it sends or receives
-  bool measure = false;      // computation takes the time that it takes here
+  double latency = 2e-6;    // seconds a hop
+  double jitter = 2e-6;     // at most so much more
+  double bandwidth = 10e9;  // bytes a second between workers
+  double service = 0.5e-6;  // of a scheduler, for each message
+  double call = 0.1e-6;     // of a worker, for each message it sends or receives
+  bool measure = false;     // computation takes the time that it takes here
   bool isolated = false;
   std::uint64_t room = std::uint64_t{1} << 36;
   std::uint64_t plenty = 64;  // see scheduler_options
@@ -47,14 +47,14 @@ struct simulation_options {
 };
 
 struct simulation_result {
-  double seconds = 0;               // virtual
+  double seconds = 0;  // virtual
   std::uint64_t events = 0;
-  std::uint64_t messages = 0;       // hops of all messages
-  double queued = 0;                // seconds that messages waited for schedulers, all together
-  double longest_queue = 0;         // the longest wait of one
+  std::uint64_t messages = 0;  // hops of all messages
+  double queued = 0;           // seconds that messages waited for schedulers, all together
+  double longest_queue = 0;    // the longest wait of one
   std::uint64_t scheduler_messages = 0;
   std::uint64_t busiest_scheduler = 0;  // messages of the one that had most
-  worker_statistics workers;        // sums
+  worker_statistics workers;            // sums
   leaks left;
 };
 

@@ -30,7 +30,8 @@ inline simulation::simulation(const simulation_options& options)
     room_ = address_range(reinterpret_cast<void*>(default_base), options.room);  // NOLINT
   for (unsigned i = 0; i < options.workers; ++i) {
     workers_[i].connection = std::make_unique<sim_link>(*this, i);
-    if (options.isolated) workers_[i].memory = address_range(options.room, address_range::system_page);
+    if (options.isolated)
+      workers_[i].memory = address_range(options.room, address_range::system_page);
     char* bottom = stacks_ + i * stack_stride();
     // A guard costs a mapping, and a process may have some 65,000: the first workers have one.
     if (i < 4096) (void)::mprotect(bottom, simt::exec::guard_bytes, PROT_NONE);
@@ -92,8 +93,8 @@ inline void simulation::post(node from, double time, message m) {
   const node to = direct ? m.to : shape_.next_hop(from, m.to);
   ++result_.messages;
   const double size = 64 + 8.0 * static_cast<double>(m.words.size());
-  events_.push({arrival(from, to, time, size), next_event_++, to,
-                std::make_unique<message>(std::move(m))});
+  events_.push(
+      {arrival(from, to, time, size), next_event_++, to, std::make_unique<message>(std::move(m))});
 }
 
 inline void simulation::deliver(event e) {
@@ -157,7 +158,8 @@ inline void simulation::report_standstill() const {
   std::string names;
   unsigned count = 0;
   for (unsigned i = 0; i < options_.workers; ++i)
-    if (!workers_[i].ended && ++count <= 8) names += (names.empty() ? "" : ", ") + std::to_string(i);
+    if (!workers_[i].ended && ++count <= 8)
+      names += (names.empty() ? "" : ", ") + std::to_string(i);
   throw error("no message is on its way, and " + std::to_string(count) +
               (count == 1 ? " worker waits: " : " workers wait: ") + names +
               (count > 8 ? ", ..." : ""));

@@ -42,7 +42,8 @@ namespace detail {
 inline packed_region joined(std::span<const std::uint64_t> pairs) {
   packed_region all;
   for (std::size_t i = 0; i + 1 < pairs.size(); i += 2)
-    if (pairs[i + 1] != 0) all.ranges.push_back({reinterpret_cast<std::byte*>(pairs[i]), pairs[i + 1]});  // NOLINT
+    if (pairs[i + 1] != 0)
+      all.ranges.push_back({reinterpret_cast<std::byte*>(pairs[i]), pairs[i + 1]});  // NOLINT
   join_ranges(all);
   return all;
 }
@@ -56,11 +57,11 @@ struct worker_options {
 
 /// What a worker did and how often it had to ask.
 struct worker_statistics {
-  std::uint64_t calls = 0;      // of the allocator: create to size_of
-  std::uint64_t messages = 0;   // sent to and received from schedulers
+  std::uint64_t calls = 0;     // of the allocator: create to size_of
+  std::uint64_t messages = 0;  // sent to and received from schedulers
   std::uint64_t allocations = 0;
-  std::uint64_t from_leases = 0;  // allocations without a message
-  std::uint64_t bytes_sent = 0;   // to other workers
+  std::uint64_t from_leases = 0;     // allocations without a message
+  std::uint64_t bytes_sent = 0;      // to other workers
   double waited_for_schedulers = 0;  // seconds
   double waited_for_workers = 0;
 };

@@ -163,7 +163,7 @@ inline region_result<void*> worker::alloc(rid region, std::size_t size, std::siz
   if (a.status == region_status::out_of_memory && make_room()) a = ask_owner(region, std::move(m));
   if (a.status != region_status::ok) return a.status;
   link_->ready({reinterpret_cast<std::byte*>(a.a), size});  // NOLINT
-  return reinterpret_cast<void*>(a.a);  // NOLINT
+  return reinterpret_cast<void*>(a.a);                      // NOLINT
 }
 
 /// Waits for a lease. False: the program has not shown that it wants one.

@@ -74,8 +74,8 @@ inline void worker::offer(node peer, std::span<const rid> regions, std::span<voi
 
 /// The first message of the peer in the queue, taken out. False: there is none.
 inline bool worker::pull(std::deque<message>& queue, node peer, message& m) {
-  const auto it = std::find_if(queue.begin(), queue.end(),
-                               [&](const message& q) { return q.from == peer; });
+  const auto it =
+      std::find_if(queue.begin(), queue.end(), [&](const message& q) { return q.from == peer; });
   if (it == queue.end()) return false;
   m = std::move(*it);
   queue.erase(it);
@@ -90,7 +90,8 @@ inline worker::incoming worker::examine(const message& m, std::span<rid> regions
   const std::size_t named = m.a + m.b;
   if (in.status == region_status::ok &&
       (m.a != regions.size() || m.b != objects.size() || (m.c == 1) != takes_over ||
-       m.words.size() <= named || (m.words.size() - named - 1) / 2 < m.words[named] || m.ticket != detail::sum_of(m.words)))
+       m.words.size() <= named || (m.words.size() - named - 1) / 2 < m.words[named] ||
+       m.ticket != detail::sum_of(m.words)))
     in.status = region_status::mismatch;
   for (std::size_t i = 0; in.status == region_status::ok && i < m.a; ++i)
     if (regions[i] != root && regions[i] != m.words[i]) in.status = region_status::mismatch;
@@ -198,8 +199,7 @@ inline region_status worker::exchange(unsigned peer, std::span<const rid> give,
       replied = true;
       if (reply.status == region_status::ok) {
         statistics_.bytes_sent += packed.packed_bytes;
-        if (reply.a == 0 && !packed.ranges.empty())
-          out = link_->send_bytes(other, packed.ranges);
+        if (reply.a == 0 && !packed.ranges.empty()) out = link_->send_bytes(other, packed.ranges);
       }
     }
     const bool received = !in.bytes || in.bytes->finished();  // each is asked: that moves it on

@@ -26,8 +26,8 @@
 /// What an allocator can not do is a constant, and calling it does not compile.
 
 #include <quarry/core/carve.hpp>
+#include <quarry/core/config.hpp>
 #include <quarry/core/statistics.hpp>
-#include <quarry/simt/config.hpp>
 
 #include <concepts>
 #include <cstddef>
@@ -41,30 +41,28 @@ inline constexpr std::uint64_t block_alignment = 16;
 
 /// What an allocator can do.
 struct abilities {
-  bool frees_one = false;    // free(p)
-  bool frees_all = true;     // heap::reset() makes the pool as new
-  bool reuses = false;       // freed memory is handed out again
-  bool overwrites = false;   // hands out memory that may still be in use, by design
-  bool owns_pool = true;     // blocks lie inside the heap's pool
+  bool frees_one = false;   // free(p)
+  bool frees_all = true;    // heap::reset() makes the pool as new
+  bool reuses = false;      // freed memory is handed out again
+  bool overwrites = false;  // hands out memory that may still be in use, by design
+  bool owns_pool = true;    // blocks lie inside the heap's pool
   std::uint64_t max_size = ~std::uint64_t{0};  // larger requests fail whatever is free
   std::uint64_t max_alignment = block_alignment;
   std::uint64_t min_pool = 64;
 };
 
 template <class A>
-concept allocator =
-    std::is_trivially_copyable_v<A> &&
+concept allocator = std::is_trivially_copyable_v<A> &&
     std::constructible_from<A, memory_range, carve&> &&
     requires(const A a, std::size_t n, std::uint64_t lane) {
-      { A::can } -> std::convertible_to<abilities>;
-      { a.malloc(n) } -> std::same_as<void*>;
-      { a.initialise(lane, lane) } -> std::same_as<void>;
-      { a.check_invariants() } -> std::same_as<std::string>;
-      { a.statistics() } -> std::same_as<heap_statistics>;
-    } &&
-    (!A::can.frees_one || requires(const A a, void* p) {
-      { a.free(p) } -> std::same_as<void>;
-    });
+  { A::can } -> std::convertible_to<abilities>;
+  { a.malloc(n) } -> std::same_as<void*>;
+  { a.initialise(lane, lane) } -> std::same_as<void>;
+  { a.check_invariants() } -> std::same_as<std::string>;
+  { a.statistics() } -> std::same_as<heap_statistics>;
+} &&(!A::can.frees_one || requires(const A a, void* p) {
+  { a.free(p) } -> std::same_as<void>;
+});
 
 template <class A>
 concept freeing_allocator = allocator<A> && A::can.frees_one;

@@ -8,8 +8,8 @@
 /// nowhere. That holds for align_up, saturating_add and saturating_multiply; where the difference
 /// matters, checked_add and checked_multiply say whether the result fitted.
 
-#include <quarry/simt/bits.hpp>
-#include <quarry/simt/config.hpp>
+#include <quarry/core/bit_count.hpp>
+#include <quarry/core/config.hpp>
 
 #include <concepts>
 #include <cstdint>
@@ -61,9 +61,9 @@ QUARRY_DEVICE constexpr bool is_aligned(T n, std::type_identity_t<T> alignment) 
 template <unsigned_word T>
 QUARRY_DEVICE constexpr unsigned log2_floor(T n) {
   if constexpr (sizeof(T) == 8)
-    return simt::highest_bit(static_cast<std::uint64_t>(n));
+    return highest_bit(static_cast<std::uint64_t>(n));
   else
-    return simt::highest_bit(static_cast<std::uint32_t>(n));
+    return highest_bit(static_cast<std::uint32_t>(n));
 }
 
 /// Smallest k with 2^k >= n. Requires n != 0.

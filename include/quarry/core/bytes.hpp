@@ -14,7 +14,7 @@
 /// fit 64 bits does not compile. a - b requires b <= a.
 
 #include <quarry/core/bits.hpp>
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <concepts>
 #include <cstdint>

@@ -21,7 +21,7 @@
 /// Waste: size - n < max(16, size / (Steps + 1)), asserted for every class.
 
 #include <quarry/core/bits.hpp>
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <array>
 #include <cstddef>

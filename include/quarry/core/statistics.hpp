@@ -47,18 +47,19 @@ struct heap_statistics {
   std::uint64_t pool_bytes = 0;
   std::uint64_t metadata_bytes = 0;
   std::optional<std::uint64_t> live_blocks;
-  std::optional<std::uint64_t> live_bytes;     // as handed out, rounded up to what a block takes
-  std::optional<std::uint64_t> peak_bytes;     // the most that were live at a time, as asked for
+  std::optional<std::uint64_t> live_bytes;  // as handed out, rounded up to what a block takes
+  std::optional<std::uint64_t> peak_bytes;  // the most that were live at a time, as asked for
   std::optional<std::uint64_t> free_bytes;
-  std::optional<std::uint64_t> largest_free;   // the largest request that would be served now
-  std::optional<std::uint64_t> extent_bytes;   // from the pool's front to behind the last piece with a live block
+  std::optional<std::uint64_t> largest_free;  // the largest request that would be served now
+  std::optional<std::uint64_t>
+      extent_bytes;  // from the pool's front to behind the last piece with a live block
   std::vector<size_class_statistics> classes;
-  std::vector<std::uint64_t> piece_bytes;      // of each piece_kind; empty: nobody can tell
+  std::vector<std::uint64_t> piece_bytes;  // of each piece_kind; empty: nobody can tell
 
   // What the heap knows, whatever the allocator.
   std::uint64_t max_pool_bytes = 0;  // up to which the pool can grow
   refusal_counts refused;
-  bool wants_growth = false;         // adapt() would grow it
+  bool wants_growth = false;  // adapt() would grow it
 
   /// Share of the pool that is handed out.
   std::optional<double> utilisation() const {

@@ -20,7 +20,7 @@
 ///
 /// Nothing here is checked for wrapping: see bits.hpp for sums that must not wrap.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <concepts>
 

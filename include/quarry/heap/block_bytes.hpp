@@ -3,7 +3,7 @@
 /// Bytes of blocks, moved and cleared by one lane. Blocks are 16-byte aligned, so the loops go by 16 and only the last
 /// few bytes one by one; what the compiler makes of memcpy in a kernel goes byte by byte, since it knows neither.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -2,8 +2,8 @@
 #pragma once
 /// What heap<> uses where nothing is chosen.
 
-#include <quarry/pool/slab.hpp>
-#include <quarry/simt/machine.hpp>
+#include <quarry/pool/slab/slab.hpp>
+#include <quarry/simt/backend.hpp>
 
 namespace quarry {
 

@@ -11,8 +11,8 @@
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/bytes.hpp>
-#include <quarry/simt/error.hpp>
-#include <quarry/simt/machine.hpp>
+#include <quarry/core/error.hpp>
+#include <quarry/simt/backend.hpp>
 
 #include <sys/mman.h>
 #include <unistd.h>
@@ -25,7 +25,7 @@
 namespace quarry {
 
 /// One specialisation a machine.
-template <class Machine>
+template <class Backend>
 class growing_memory;
 
 template <>

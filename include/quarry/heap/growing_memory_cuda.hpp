@@ -14,8 +14,8 @@
 #include <quarry/core/bits.hpp>
 #include <quarry/core/bytes.hpp>
 #include <quarry/heap/growing_memory.hpp>
+#include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
-#include <quarry/simt/machine.hpp>
 
 #if QUARRY_CUDA
 #include <cuda.h>

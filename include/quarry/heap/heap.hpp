@@ -16,13 +16,13 @@
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
+#include <quarry/core/error.hpp>
 #include <quarry/heap/growing_memory.hpp>
 #include <quarry/heap/growth.hpp>
-#include <quarry/heap/heap_ref.hpp>
 #include <quarry/heap/memory_source.hpp>
+#include <quarry/heap/ref.hpp>
 #include <quarry/heap/refusals.hpp>
 #include <quarry/simt/array.hpp>
-#include <quarry/simt/error.hpp>
 #include <quarry/simt/ids.hpp>
 #include <quarry/simt/launch.hpp>
 
@@ -40,7 +40,9 @@ namespace quarry {
 
 /// Allocators that keep freed memory for later, and give it back on request.
 template <class A>
-concept draining_allocator = allocator<A> && requires(const A a) { a.drain(); };
+concept draining_allocator = allocator<A> && requires(const A a) {
+  a.drain();
+};
 
 /// Allocators that can look through user memory: the share of one lane out of some.
 template <class A>
@@ -50,7 +52,9 @@ concept inspecting_allocator = allocator<A> && requires(const A a, std::uint64_t
 
 /// Allocators that can tell what their pool is cut into (pool_piece).
 template <class A>
-concept mapping_allocator = allocator<A> && requires(const A a) { a.visit_pieces([](const pool_piece&) {}); };
+concept mapping_allocator = allocator<A> && requires(const A a) {
+  a.visit_pieces([](const pool_piece&) {});
+};
 
 /// A heap's metadata does not add up: memory was corrupted, or the allocator has a defect.
 class heap_corrupted : public error {
@@ -68,20 +72,19 @@ class blocks_leaked : public error {
   using error::error;
 };
 
-template <allocator Allocator = default_allocator, machine Machine = default_machine>
+template <allocator Allocator = default_allocator, backend Backend = default_backend>
 class heap {
  public:
   using allocator_type = Allocator;
-  using machine_type = Machine;
-  using ref_type = heap_ref<Allocator, Machine>;
+  using backend_type = Backend;
+  using ref_type = heap_ref<Allocator, Backend>;
   static constexpr abilities can = Allocator::can;
 
   /// Takes a pool of this size from the machine. Throws out_of_memory.
   explicit heap(bytes pool);
 
   /// The same, and grows up to g.max between kernels. The pool's size is rounded up to the machine's pages.
-  heap(bytes pool, const growth& g)
-    requires resizable_allocator<Allocator>;
+  heap(bytes pool, const growth& g) requires resizable_allocator<Allocator>;
 
   /// Lives in memory of the caller, which must be accessible to the machine and outlive the heap: from cudaMalloc, or
   /// from cudaMallocAsync once its stream has come to it; on the CPU any.
@@ -110,8 +113,7 @@ class heap {
 
   /// On the GPU each is a kernel of its own: for a few blocks.
   void* malloc(std::size_t n) const;
-  void free(void* p) const
-    requires freeing_allocator<Allocator>;
+  void free(void* p) const requires freeing_allocator<Allocator>;
 
   /// Between the host's memory and that of blocks. cudaMemcpy does the same, on every allocator with a pool.
   template <class T>
@@ -124,16 +126,13 @@ class heap {
   }
 
   /// Frees everything at once: the heap is as new, but as large as it is.
-  void reset()
-    requires(can.frees_all)
-  {
-    simt::memory<Machine>::zero(metadata_, metadata_size_);
+  void reset() requires(can.frees_all) {
+    simt::memory<Backend>::zero(metadata_, metadata_size_);
     initialise();
   }
 
   /// What layers keep for later goes back to where they have it from.
-  void drain() const
-    requires draining_allocator<Allocator>;
+  void drain() const requires draining_allocator<Allocator>;
 
   // ---- size --------------------------------------------------------------------------------------
 
@@ -144,15 +143,12 @@ class heap {
 
   /// Makes the pool at least this large (near the maximum less what is too little for the allocator to use). Throws
   /// error above the maximum, out_of_memory if the machine has no more; the heap is then as it was.
-  void grow(bytes pool)
-    requires resizable_allocator<Allocator>;
+  void grow(bytes pool) requires resizable_allocator<Allocator>;
   /// Gives back memory behind the last block, as far as pages allow, down to the size that the heap was made with.
   /// Returns how much.
-  std::uint64_t trim()
-    requires resizable_allocator<Allocator>;
+  std::uint64_t trim() requires resizable_allocator<Allocator>;
   /// Between two kernels: grows if the policy says so, and tells whether it did. Throws what grow throws.
-  bool adapt()
-    requires resizable_allocator<Allocator>;
+  bool adapt() requires resizable_allocator<Allocator>;
 
   // ---- what it says about itself -----------------------------------------------------------------
 
@@ -161,11 +157,11 @@ class heap {
   /// Requests that found no memory, since the heap was made or reset, or these were forgotten.
   refusal_counts refusals() const {
     refusal_book copy;
-    simt::memory<Machine>::copy(&copy, book(), sizeof copy);
+    simt::memory<Backend>::copy(&copy, book(), sizeof copy);
     return copy.counts();
   }
   void forget_refusals() {
-    simt::memory<Machine>::zero(book(), sizeof(refusal_book));
+    simt::memory<Backend>::zero(book(), sizeof(refusal_book));
     answered_ = 0;
   }
 
@@ -186,13 +182,13 @@ class heap {
   /// return a.statistics(); }). The pool is the machine's all the same.
   template <class Read>
   auto on_host(Read&& read) const {
-    if constexpr (std::is_same_v<Machine, cpu>) {
+    if constexpr (std::is_same_v<Backend, cpu>) {
       return read(allocator_);
     } else {
       std::vector<std::uint64_t> copy(metadata_size_ / 8 + carve::alignment / 8 + 1);
       const auto first = reinterpret_cast<std::uintptr_t>(copy.data());
       auto* base = reinterpret_cast<std::byte*>(align_up(first, carve::alignment));
-      simt::memory<Machine>::copy(base, metadata_, metadata_size_);
+      simt::memory<Backend>::copy(base, metadata_, metadata_size_);
       carve parts(base + book_bytes);
       return read(Allocator(memory_range{pool_, pool_end_}, parts));
     }
@@ -205,15 +201,19 @@ class heap {
   // Whose memory it is; of the four two or one are in use. Pool and metadata are apart, so that the pool starts on a
   // page.
   struct storage {
-    simt::array<std::byte, Machine> pool{0};
-    growing_memory<Machine> growing;
-    simt::array<std::byte, Machine> metadata{0};
+    simt::array<std::byte, Backend> pool{0};
+    growing_memory<Backend> growing;
+    simt::array<std::byte, Backend> metadata{0};
     std::shared_ptr<void> borrowed;
   };
 
-  heap(std::shared_ptr<void> memory, bytes size) : heap(memory.get(), size) { owner_.borrowed = std::move(memory); }
+  heap(std::shared_ptr<void> memory, bytes size) : heap(memory.get(), size) {
+    owner_.borrowed = std::move(memory);
+  }
 
-  static std::uint64_t metadata_for(std::uint64_t pool) { return book_bytes + quarry::metadata_bytes<Allocator>(pool); }
+  static std::uint64_t metadata_for(std::uint64_t pool) {
+    return book_bytes + quarry::metadata_bytes<Allocator>(pool);
+  }
   static void check_size(std::uint64_t pool);
   void start(std::byte* pool, std::byte* metadata);
   void initialise();
@@ -247,15 +247,15 @@ class heap {
   storage owner_;
   std::byte* pool_ = nullptr;
   std::byte* metadata_ = nullptr;
-  std::uint64_t pool_size_ = 0;      // now
-  std::uint64_t pool_end_ = 0;       // at most; the allocator is made for this
+  std::uint64_t pool_size_ = 0;  // now
+  std::uint64_t pool_end_ = 0;   // at most; the allocator is made for this
   std::uint64_t metadata_size_ = 0;
-  std::uint64_t first_size_ = 0;     // that the heap was made with
-  std::uint64_t answered_ = 0;       // refusals that adapt() has seen
+  std::uint64_t first_size_ = 0;  // that the heap was made with
+  std::uint64_t answered_ = 0;    // refusals that adapt() has seen
   growth growth_{};
   Allocator allocator_{};
 };
 
 }  // namespace quarry
 
-#include <quarry/heap/heap_impl.hpp>  // IWYU pragma: export
+#include <quarry/heap/impl.hpp>  // IWYU pragma: export

@@ -17,7 +17,7 @@
 /// Cost: the block doubles, so n push_backs copy fewer than 2n elements. What an allocator rounds up is used.
 
 #include <quarry/heap/block_bytes.hpp>
-#include <quarry/heap/heap_ref.hpp>
+#include <quarry/heap/ref.hpp>
 #include <quarry/simt/bits.hpp>
 #include <quarry/simt/collective.hpp>
 #include <quarry/simt/ids.hpp>
@@ -169,7 +169,8 @@ QUARRY_DEVICE bool vector<T, Ref>::append(simt::lane_mask group, const T& value,
   }
   simt::sync_warp(group);  // now all see the block
   if (!simt::any(group, room)) return false;
-  if (wanted) ::new (static_cast<void*>(data_ + size_ + simt::popc(takers & simt::lanes_below()))) T(value);
+  if (wanted)
+    ::new (static_cast<void*>(data_ + size_ + simt::popc(takers & simt::lanes_below()))) T(value);
   simt::sync_warp(group);
   if (leads) size_ += simt::popc(takers);
   simt::sync_warp(group);

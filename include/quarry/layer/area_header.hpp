@@ -18,8 +18,8 @@
 /// hands on the block from lane to lane hands on the header.
 
 #include <quarry/core/bits.hpp>
+#include <quarry/core/config.hpp>
 #include <quarry/simt/atomic.hpp>
-#include <quarry/simt/config.hpp>
 
 #include <cstddef>
 #include <cstdint>

@@ -46,11 +46,11 @@ class arena_per_warp {
         count_(arena_count(pool.size)),
         open_(metadata.take<std::uint64_t>("open", count_)) {}
 
-  template <class Machine>
+  template <class Backend>
   static void reserve(std::uint64_t size) requires requires {
-    arenas::template reserve<Machine>(size);
+    arenas::template reserve<Backend>(size);
   }
-  { arenas::template reserve<Machine>(size); }
+  { arenas::template reserve<Backend>(size); }
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     arenas_.initialise(lane, lanes);
@@ -93,7 +93,7 @@ class arena_per_warp {
     if (!mine) return 0;
     warp kept = mine;
     const auto fresh = reinterpret_cast<std::uint64_t>(kept.keep());
-    const simt::lane_mask group = simt::match_any(simt::coalesced(), fresh);
+    const simt::lane_mask group = simt::match_any(simt::active_mask(), fresh);
     std::uint64_t found = 0;
     bool first = false;
     if (simt::lane_id() == simt::highest_bit(group))

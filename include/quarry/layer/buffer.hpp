@@ -51,9 +51,9 @@
 /// most its capacity. While another lane carries the last free block from one place to the
 /// other, a call may be refused.
 
+#include <quarry/concurrent/bounded_fifo.hpp>
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
-#include <quarry/core/bounded_fifo.hpp>
 #include <quarry/core/size_classes.hpp>
 #include <quarry/simt/atomic.hpp>
 #include <quarry/simt/ids.hpp>
@@ -107,12 +107,11 @@ class buffer {
         window_(metadata.take<std::uint64_t>("window", Upstream::can.owns_pool ? 0 : 1)),
         copy_(metadata.take<buffer>("handle", 1)) {}
 
-  template <class Machine>
-  static void reserve(std::uint64_t size)
-    requires requires { Upstream::template reserve<Machine>(size); }
-  {
-    Upstream::template reserve<Machine>(size);
+  template <class Backend>
+  static void reserve(std::uint64_t size) requires requires {
+    Upstream::template reserve<Backend>(size);
   }
+  { Upstream::template reserve<Backend>(size); }
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     upstream_.initialise(lane, lanes);

@@ -69,11 +69,11 @@ class counted {
   counted(memory_range pool, carve& metadata)
       : upstream_(pool, metadata), book_(metadata.take<book>("counts", 1)) {}
 
-  template <class Machine>
+  template <class Backend>
   static void reserve(std::uint64_t size) requires requires {
-    Upstream::template reserve<Machine>(size);
+    Upstream::template reserve<Backend>(size);
   }
-  { Upstream::template reserve<Machine>(size); }
+  { Upstream::template reserve<Backend>(size); }
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     upstream_.initialise(lane, lanes);
@@ -92,7 +92,7 @@ class counted {
   QUARRY_DEVICE void free(void* p) const requires(can.frees_one) {
     if (p == nullptr) return;
     std::byte* const block = static_cast<std::byte*>(p) - header;
-    const simt::lane_mask group = simt::coalesced();
+    const simt::lane_mask group = simt::active_mask();
     const std::uint64_t sum = simt::reduce_add(group, size_of(block).load(simt::relaxed));
     if (simt::lane_id() == simt::lowest_bit(group)) {
       word(book_->live).sub(sum, simt::relaxed);
@@ -106,9 +106,8 @@ class counted {
   QUARRY_DEVICE std::uint64_t usable_size(void* p) const requires(header != 0) {
     return size_of(static_cast<std::byte*>(p) - header).load(simt::relaxed);
   }
-  QUARRY_DEVICE std::uint64_t resize(std::uint64_t from, std::uint64_t to) const
-    requires resizable_allocator<Upstream>
-  {
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t from, std::uint64_t to) const requires
+      resizable_allocator<Upstream> {
     return upstream_.resize(from, to);
   }
   QUARRY_DEVICE void drain() const requires requires(const Upstream u) { u.drain(); }
@@ -167,7 +166,7 @@ class counted {
 
   /// A call of malloc.
   QUARRY_DEVICE void count(std::uint64_t n, bool served) const {
-    const simt::lane_mask all = simt::coalesced();
+    const simt::lane_mask all = simt::active_mask();
     const simt::lane_mask group = simt::ballot(all, served);
     if (!served) {
       if (simt::lane_id() == simt::lowest_bit(all & ~group))

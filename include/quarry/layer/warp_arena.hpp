@@ -80,12 +80,11 @@ class warp_arena {
   warp_arena(memory_range pool, carve& metadata)
       : upstream_(pool, metadata), home_(metadata.take<home>("arenas", 1)) {}
 
-  template <class Machine>
-  static void reserve(std::uint64_t size)
-    requires requires { Upstream::template reserve<Machine>(size); }
-  {
-    Upstream::template reserve<Machine>(size);
+  template <class Backend>
+  static void reserve(std::uint64_t size) requires requires {
+    Upstream::template reserve<Backend>(size);
   }
+  { Upstream::template reserve<Backend>(size); }
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     upstream_.initialise(lane, lanes);
@@ -155,7 +154,7 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
     if (superblock_ == nullptr) superblock_ = header_->current();
     const bool wide = n > most_together;
     const auto key = reinterpret_cast<std::uint64_t>(header_) | std::uint64_t{wide};
-    simt::lane_mask group = simt::match_any(simt::coalesced(), key);
+    simt::lane_mask group = simt::match_any(simt::active_mask(), key);
     if (!wide) {
       const std::uint32_t size = rounded(n);
       const auto sum = simt::scan_add(group, size);
@@ -206,14 +205,15 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
   }
 
   header* header_;
-  std::byte* superblock_;  // where this lane would try first: full, perhaps, but not freed; nullptr: the current one
+  std::byte*
+      superblock_;  // where this lane would try first: full, perhaps, but not freed; nullptr: the current one
 };
 
 // ---- slow paths ----------------------------------------------------------------------------------
 
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(home* at) -> header* {
-  const simt::lane_mask group = simt::coalesced();
+  const simt::lane_mask group = simt::active_mask();
   header* h = nullptr;
   if (simt::lane_id() == simt::highest_bit(group)) {
     h = header::make(*at, simt::popc(group));
@@ -226,8 +226,10 @@ QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(home* at) -> 
 /// For the lanes of a group that found no room in the superblock: the highest ones, because places grow with
 /// the lanes. Together, if that works; else each for itself. `size` is rounded; 0 gets nothing.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
-QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(
-    header* h, std::uint32_t size, simt::lane_mask group, const U& from) {
+QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(header* h,
+                                                                              std::uint32_t size,
+                                                                              simt::lane_mask group,
+                                                                              const U& from) {
   const std::uint32_t before = simt::scan_add(group, size).before;
   std::byte* block = nullptr;
   if (simt::lane_id() == simt::highest_bit(group)) block = header::provide(h, before + size, from);
@@ -240,7 +242,7 @@ QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(
 /// Lanes go from this round to the next.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::next_round(header* h) -> header* {
-  const simt::lane_mask group = simt::match_any(simt::coalesced(), h);
+  const simt::lane_mask group = simt::match_any(simt::active_mask(), h);
   const std::uint32_t lanes = simt::popc(group);
   const unsigned worker = simt::highest_bit(group);
   simt::sync_warp(group);
@@ -288,12 +290,11 @@ QUARRY_DEVICE std::uint64_t warp_arena<U, Superblock, Block, Entries>::go_ahead(
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 QUARRY_DEVICE void warp_arena<U, Superblock, Block, Entries>::leave(header* h) {
   while (h != nullptr) {
-    const simt::lane_mask group = simt::match_any(simt::coalesced(), h);
+    const simt::lane_mask group = simt::match_any(simt::active_mask(), h);
     const unsigned worker = simt::highest_bit(group);
     simt::sync_warp(group);
     std::uint64_t seen = 0;
-    if (simt::lane_id() == worker)
-      seen = h->state().fetch_sub(simt::popc(group), simt::acq_rel);
+    if (simt::lane_id() == worker) seen = h->state().fetch_sub(simt::popc(group), simt::acq_rel);
     simt::sync_warp(group);
     seen = simt::shuffle(group, seen, worker);
     if (round_state::lanes(seen) != simt::popc(group)) {

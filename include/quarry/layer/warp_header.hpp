@@ -28,9 +28,9 @@
 /// may read entries as they are.
 
 #include <quarry/core/bits.hpp>
+#include <quarry/core/config.hpp>
 #include <quarry/simt/atomic.hpp>
 #include <quarry/simt/collective.hpp>
-#include <quarry/simt/config.hpp>
 
 #include <cstddef>
 #include <cstdint>
@@ -116,8 +116,8 @@ class alignas(16) warp_header {
 // ---- bodies ------------------------------------------------------------------------------------------
 
 template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE warp_header<Home, Upstream, Superblock, Entries>* warp_header<Home, Upstream, Superblock, Entries>::make(
-    Home& home, std::uint32_t lanes) {
+QUARRY_DEVICE warp_header<Home, Upstream, Superblock, Entries>*
+warp_header<Home, Upstream, Superblock, Entries>::make(Home& home, std::uint32_t lanes) {
   void* block = nullptr;
   if constexpr (Superblock != 0) block = home.upstream.malloc(Superblock);
   const bool roomy = block != nullptr;
@@ -179,7 +179,8 @@ QUARRY_DEVICE std::byte* warp_header<Home, Upstream, Superblock, Entries>::take(
 }
 
 template <class Home, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
-QUARRY_DEVICE void warp_header<Home, Upstream, Superblock, Entries>::free_blocks(simt::lane_mask group) {
+QUARRY_DEVICE void warp_header<Home, Upstream, Superblock, Entries>::free_blocks(
+    simt::lane_mask group) {
   for (;;) {
     for (std::uint32_t i = simt::popc(group & simt::lanes_below());
          i < Entries && i < word(newest()->count).load(simt::relaxed); i += simt::popc(group))

@@ -6,12 +6,12 @@
 /// The functions of the paper, xmcInit, xmcMalloc and xmcFree, are in xmc.hpp.
 
 #include <quarry/layer/buffer.hpp>
-#include <quarry/layer/coalesce.hpp>
+#include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/pool/system_heap.hpp>
 
 namespace quarry {
 
-using xmalloc = coalesce<buffer<system_heap>>;
+using xmalloc = warp_aggregated<buffer<system_heap>>;
 
 static_assert(freeing_allocator<xmalloc>);
 

@@ -48,7 +48,7 @@ struct xmc_handle {
 };
 
 /// What xmcInit made on a machine.
-template <machine Machine>
+template <backend Backend>
 inline xmc_handle xmc_heap{};
 
 struct xmc_start {
@@ -102,21 +102,21 @@ QUARRY_DEVICE static inline const xmc_handle& xmc_handle_here() {
 
 /// Makes the heap. Called again it does nothing, if the heap is large enough, and throws error if not:
 /// it can not grow. Throws out_of_memory.
-template <machine Machine = default_machine>
+template <backend Backend = default_backend>
 void xmcInit(bytes size = 512_MiB) {
-  detail::xmc_handle& made = detail::xmc_heap<Machine>;
+  detail::xmc_handle& made = detail::xmc_heap<Backend>;
   if (size.value() <= made.size) return;
   if (made.size != 0)
     throw error("xmcInit(" + to_text(size) + "): there is a heap of " + to_text(made.size) +
                 " already, and it can not grow; call xmcInit once, with the larger size");
-  xmalloc::reserve<Machine>(size.value());
+  xmalloc::reserve<Backend>(size.value());
   carve parts(static_cast<std::byte*>(
-      simt::memory<Machine>::allocate(metadata_bytes<xmalloc>(size.value()))));
+      simt::memory<Backend>::allocate(metadata_bytes<xmalloc>(size.value()))));
   const xmalloc heap(memory_range{nullptr, size.value()}, parts);
-  launch<Machine>({64, 256}, detail::xmc_start{heap});
+  launch<Backend>({64, 256}, detail::xmc_start{heap});
   made = {heap, size.value()};
 #if QUARRY_CUDA
-  if constexpr (std::is_same_v<Machine, cuda>) detail::xmc_unit::write_all();
+  if constexpr (std::is_same_v<Backend, cuda>) detail::xmc_unit::write_all();
 #endif
 }
 

@@ -100,9 +100,7 @@ class basic_bump {
     if (end() != size_) visit(pool_piece{end(), size_ - end(), piece_kind::withheld});
   }
 
-  QUARRY_DEVICE std::uint64_t resize(std::uint64_t, std::uint64_t to) const
-    requires(moves)
-  {
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t, std::uint64_t to) const requires(moves) {
     const std::uint64_t wanted = align_down(to < size_ ? to : size_, block_alignment);
     return next_[1] = wanted > *next_ ? wanted : *next_;
   }
@@ -119,7 +117,7 @@ class basic_bump {
   }
 
   QUARRY_DEVICE void* take_together(std::uint64_t size) const {
-    const simt::lane_mask group = simt::coalesced();
+    const simt::lane_mask group = simt::active_mask();
     const auto sum = simt::scan_add(group, size);
     const unsigned leader = simt::lowest_bit(group);
     std::uint64_t start = 0;

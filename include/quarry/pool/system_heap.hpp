@@ -13,8 +13,8 @@
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/simt/atomic.hpp>
+#include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
-#include <quarry/simt/machine.hpp>
 
 #include <malloc.h>
 
@@ -35,19 +35,19 @@ class system_heap {
       : size_(pool.size), book_(metadata.take<book>("book", 1)) {}
 
   /// Host, before the first kernel: sees to it that the system has this much.
-  template <class Machine>
+  template <class Backend>
   static void reserve([[maybe_unused]] std::uint64_t size) {
 #if QUARRY_CUDA
-    if constexpr (std::is_same_v<Machine, cuda>) {
+    if constexpr (std::is_same_v<Backend, cuda>) {
       std::size_t limit = 0;
       simt::check_cuda(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize), "size of CUDA's heap");
       if (limit >= size) return;
       if (cudaDeviceSetLimit(cudaLimitMallocHeapSize, size) == cudaSuccess) return;
       (void)cudaGetLastError();
-      throw out_of_memory("CUDA's device heap has " + std::to_string(limit) + " bytes, " +
-                          std::to_string(size) +
-                          " were asked for, and it can not grow after its first use: make the largest "
-                          "heap of this kind first");
+      throw out_of_memory(
+          "CUDA's device heap has " + std::to_string(limit) + " bytes, " + std::to_string(size) +
+          " were asked for, and it can not grow after its first use: make the largest "
+          "heap of this kind first");
     }
 #endif
   }

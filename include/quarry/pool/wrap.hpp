@@ -87,12 +87,13 @@ class basic_wrap {
 
   /// The warp's blocks lie side by side; where they do not all fit the pool at once, each asks alone.
   QUARRY_DEVICE void* take_together(std::uint32_t size) const {
-    const simt::lane_mask group = simt::coalesced();
+    const simt::lane_mask group = simt::active_mask();
     const auto sum = simt::scan_add(group, std::uint64_t{size});
     if (sum.total > size_) return size == 0 ? nullptr : take(size);
     const unsigned leader = simt::lowest_bit(group);
     std::byte* start = nullptr;
-    if (simt::lane_id() == leader && sum.total != 0) start = take(static_cast<std::uint32_t>(sum.total));
+    if (simt::lane_id() == leader && sum.total != 0)
+      start = take(static_cast<std::uint32_t>(sum.total));
     start = simt::shuffle(group, start, leader);
     return size == 0 ? nullptr : start + (sum.before << shift_);
   }

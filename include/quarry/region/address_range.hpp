@@ -7,7 +7,7 @@
 /// part back and keeps the addresses; what it held reads as zeros, or as before, until written.
 
 #include <quarry/core/bytes.hpp>
-#include <quarry/simt/error.hpp>
+#include <quarry/core/error.hpp>
 
 #include <sys/mman.h>
 

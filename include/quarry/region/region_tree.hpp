@@ -164,7 +164,7 @@ class basic_region_tree {
   node_type* unused_ = nullptr;  // nodes of dead regions, by `next`
   std::uint32_t visited_ = 0;    // number of the region trimmed last
   std::uint64_t regions_ = 0;
-  std::uint64_t slabs_ = 0;  // of all regions, and free
+  std::uint64_t slabs_ = 0;        // of all regions, and free
   std::uint64_t dirty_slabs_ = 0;  // free, and perhaps backed by memory
   struct free_nodes final : pool_source {
     explicit free_nodes(kernel_pool<Geometry>& k) : kernel(&k) {}

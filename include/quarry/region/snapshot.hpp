@@ -14,9 +14,9 @@
 /// of the regions, vtables included, are the user's affair.
 /// A file is written under another name first: an interrupted save leaves the old one alone.
 
+#include <quarry/core/config.hpp>
 #include <quarry/region/region_tree.hpp>
 #include <quarry/region/snapshot_file.hpp>
-#include <quarry/simt/config.hpp>
 
 #include <unordered_map>
 

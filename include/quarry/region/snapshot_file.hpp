@@ -9,8 +9,8 @@
 ///   contents     4 KiB for each slab that is used            of all ranges
 /// Numbers are as the machine has them; a machine of the other byte order sees a wrong magic.
 
+#include <quarry/core/error.hpp>
 #include <quarry/region/geometry.hpp>
-#include <quarry/simt/error.hpp>
 
 #include <cerrno>
 #include <cstdint>

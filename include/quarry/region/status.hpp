@@ -10,17 +10,17 @@ namespace quarry {
 
 enum class region_status : std::uint8_t {
   ok,
-  out_of_memory,  // no run of slabs is long enough, or none of the metadata's memory is left
-  too_large,      // more than the whole address range
-  zero_size,      // an object has at least one byte
-  bad_alignment,  // not a power of two, or larger than a page
-  not_ours,       // the address lies outside the range, or in no object's slab
-  not_an_object,  // the address lies in a slab, but no object starts there, or it is free already
-  stale_region,   // the region was freed, or never was
-  is_root,        // the root lives as long as the tree
-  too_many,       // no number is left for another region
-  mismatch,       // of a transfer: the two sides name different regions or objects
-  no_such_worker, // of a transfer: the peer's number is too large, or the caller's own
+  out_of_memory,   // no run of slabs is long enough, or none of the metadata's memory is left
+  too_large,       // more than the whole address range
+  zero_size,       // an object has at least one byte
+  bad_alignment,   // not a power of two, or larger than a page
+  not_ours,        // the address lies outside the range, or in no object's slab
+  not_an_object,   // the address lies in a slab, but no object starts there, or it is free already
+  stale_region,    // the region was freed, or never was
+  is_root,         // the root lives as long as the tree
+  too_many,        // no number is left for another region
+  mismatch,        // of a transfer: the two sides name different regions or objects
+  no_such_worker,  // of a transfer: the peer's number is too large, or the caller's own
 };
 
 constexpr const char* to_text(region_status s) {

@@ -2,8 +2,8 @@
 #pragma once
 /// Memory of a machine, and arrays in it that the host can read and write between kernels.
 
+#include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
-#include <quarry/simt/machine.hpp>
 
 #include <sys/mman.h>
 
@@ -19,7 +19,7 @@
 namespace quarry::simt {
 
 /// Allocation and copying, one specialisation a machine. Fresh memory is zero.
-template <class Machine>
+template <class Backend>
 struct memory;
 
 template <>
@@ -54,9 +54,9 @@ struct memory<cuda> {
       std::size_t free = 0;
       std::size_t total = 0;
       (void)cudaMemGetInfo(&free, &total);
-      throw out_of_memory("cudaMalloc of " + std::to_string(size) + " bytes: " +
-                          cudaGetErrorString(code) + "; the GPU has " + std::to_string(free) + " of " +
-                          std::to_string(total) + " bytes free");
+      throw out_of_memory("cudaMalloc of " + std::to_string(size) +
+                          " bytes: " + cudaGetErrorString(code) + "; the GPU has " +
+                          std::to_string(free) + " of " + std::to_string(total) + " bytes free");
     }
     zero(p, size);
     return p;
@@ -72,13 +72,13 @@ struct memory<cuda> {
 #endif
 
 /// n elements in a machine's memory, zero at first.
-template <class T, class Machine>
+template <class T, class Backend>
 class array {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
   explicit array(std::size_t n)
-      : data_(static_cast<T*>(memory<Machine>::allocate(n * sizeof(T)))), size_(n) {}
+      : data_(static_cast<T*>(memory<Backend>::allocate(n * sizeof(T)))), size_(n) {}
   array(array&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   array& operator=(array&& other) noexcept {
@@ -86,23 +86,23 @@ class array {
     std::swap(size_, other.size_);
     return *this;
   }
-  ~array() { memory<Machine>::release(data_, size_ * sizeof(T)); }
+  ~array() { memory<Backend>::release(data_, size_ * sizeof(T)); }
 
   T* data() const { return data_; }
   std::size_t size() const { return size_; }
 
   std::vector<T> to_host() const {
     std::vector<T> out(size_);
-    memory<Machine>::copy(out.data(), data_, size_ * sizeof(T));
+    memory<Backend>::copy(out.data(), data_, size_ * sizeof(T));
     return out;
   }
   void from_host(std::span<const T> values) {
     if (values.size() != size_)
       throw error("array of " + std::to_string(size_) + " elements filled from " +
                   std::to_string(values.size()));
-    memory<Machine>::copy(data_, values.data(), size_ * sizeof(T));
+    memory<Backend>::copy(data_, values.data(), size_ * sizeof(T));
   }
-  void fill_zero() { memory<Machine>::zero(data_, size_ * sizeof(T)); }
+  void fill_zero() { memory<Backend>::zero(data_, size_ * sizeof(T)); }
 
  private:
   T* data_;

@@ -10,7 +10,7 @@
 ///
 /// T: an integer of 32 or 64 bits.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 #include <quarry/simt/executor/executor.hpp>
 #include <quarry/simt/ptx_atomic.hpp>
 
@@ -86,7 +86,7 @@ QUARRY_DEVICE constexpr std::memory_order on_failure(std::memory_order o) {
 }  // namespace exec
 
 template <class T>
-concept atomic_word = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept atomic_word = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
 template <atomic_word T>
 class atomic_ref {
@@ -107,9 +107,9 @@ class atomic_ref {
 
   /// What it was at some time in this kernel: on a GPU from the multiprocessor's own cache, so that thousands may ask for
   /// one word and not queue. For advice only.
-  QUARRY_DEVICE T peek() const {
+  QUARRY_DEVICE T load_cached() const {
 #if QUARRY_DEVICE_CODE
-    return gpu::peek(word_);
+    return gpu::load_cached(word_);
 #else
     return load(relaxed);
 #endif
@@ -129,8 +129,9 @@ class atomic_ref {
 #if QUARRY_DEVICE_CODE
     return gpu::exchange(word_, v, o);
 #else
-    return on_cpu("exchange", exec::access::atomic, [&](auto w) { return w.exchange(v, o); },
-                  [&](T) { return v; });
+    return on_cpu(
+        "exchange", exec::access::atomic, [&](auto w) { return w.exchange(v, o); },
+        [&](T) { return v; });
 #endif
   }
 
@@ -143,10 +144,11 @@ class atomic_ref {
     return done;
 #else
     exec::before_access();
-    const bool done =
-        std::atomic_ref<T>(*word_).compare_exchange_strong(expected, desired, o, exec::on_failure(o));
-    exec::after_access(exec::access::atomic, done ? "compare_exchange" : "compare_exchange (failed)",
-                       word_, raw(expected), raw(done ? desired : expected));
+    const bool done = std::atomic_ref<T>(*word_).compare_exchange_strong(expected, desired, o,
+                                                                         exec::on_failure(o));
+    exec::after_access(exec::access::atomic,
+                       done ? "compare_exchange" : "compare_exchange (failed)", word_,
+                       raw(expected), raw(done ? desired : expected));
     return done;
 #endif
   }
@@ -155,40 +157,45 @@ class atomic_ref {
 #if QUARRY_DEVICE_CODE
     return gpu::fetch_add(word_, v, o);
 #else
-    return on_cpu("fetch_add", exec::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
-                  [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
+    return on_cpu(
+        "fetch_add", exec::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
+        [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
 #endif
   }
   QUARRY_DEVICE T fetch_sub(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     return gpu::fetch_add(word_, negative(v), o);
 #else
-    return on_cpu("fetch_sub", exec::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
-                  [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
+    return on_cpu(
+        "fetch_sub", exec::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
+        [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
 #endif
   }
   QUARRY_DEVICE T fetch_and(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     return gpu::fetch_and(word_, v, o);
 #else
-    return on_cpu("fetch_and", exec::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
-                  [&](T x) { return static_cast<T>(x & v); });
+    return on_cpu(
+        "fetch_and", exec::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
+        [&](T x) { return static_cast<T>(x & v); });
 #endif
   }
   QUARRY_DEVICE T fetch_or(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     return gpu::fetch_or(word_, v, o);
 #else
-    return on_cpu("fetch_or", exec::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
-                  [&](T x) { return static_cast<T>(x | v); });
+    return on_cpu(
+        "fetch_or", exec::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
+        [&](T x) { return static_cast<T>(x | v); });
 #endif
   }
   QUARRY_DEVICE T fetch_xor(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     return gpu::fetch_xor(word_, v, o);
 #else
-    return on_cpu("fetch_xor", exec::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
-                  [&](T x) { return static_cast<T>(x ^ v); });
+    return on_cpu(
+        "fetch_xor", exec::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
+        [&](T x) { return static_cast<T>(x ^ v); });
 #endif
   }
   QUARRY_DEVICE T fetch_min(T v, std::memory_order o) const {
@@ -196,7 +203,8 @@ class atomic_ref {
     return gpu::fetch_min(word_, v, o);
 #else
     const auto pick = [&](T x) { return v < x ? v : x; };
-    return on_cpu("fetch_min", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
+    return on_cpu(
+        "fetch_min", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
 #endif
   }
   QUARRY_DEVICE T fetch_max(T v, std::memory_order o) const {
@@ -204,7 +212,8 @@ class atomic_ref {
     return gpu::fetch_max(word_, v, o);
 #else
     const auto pick = [&](T x) { return v > x ? v : x; };
-    return on_cpu("fetch_max", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
+    return on_cpu(
+        "fetch_max", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
 #endif
   }
 
@@ -213,32 +222,36 @@ class atomic_ref {
 #if QUARRY_DEVICE_CODE
     gpu::add(word_, v, o);
 #else
-    on_cpu("add", exec::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
-           [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
+    on_cpu(
+        "add", exec::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
+        [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
 #endif
   }
   QUARRY_DEVICE void sub(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     gpu::add(word_, negative(v), o);
 #else
-    on_cpu("sub", exec::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
-           [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
+    on_cpu(
+        "sub", exec::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
+        [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
 #endif
   }
   QUARRY_DEVICE void bit_and(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     gpu::bit_and(word_, v, o);
 #else
-    on_cpu("bit_and", exec::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
-           [&](T x) { return static_cast<T>(x & v); });
+    on_cpu(
+        "bit_and", exec::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
+        [&](T x) { return static_cast<T>(x & v); });
 #endif
   }
   QUARRY_DEVICE void bit_or(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     gpu::bit_or(word_, v, o);
 #else
-    on_cpu("bit_or", exec::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
-           [&](T x) { return static_cast<T>(x | v); });
+    on_cpu(
+        "bit_or", exec::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
+        [&](T x) { return static_cast<T>(x | v); });
 #endif
   }
 

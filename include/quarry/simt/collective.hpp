@@ -3,7 +3,7 @@
 /// What the lanes of a warp do together. Every operation names its lanes; nothing assumes that a warp
 /// runs in step.
 ///
-/// coalesced() answers "who else is here right now?": the lanes of the result, and only they, may then
+/// active_mask() answers "who else is here right now?": the lanes of the result, and only they, may then
 /// meet in masked operations. It promises nothing about who is in it but the caller.
 /// Ordering: sync_warp and sync_block order memory between lanes; ballot, shuffle and the rest do not.
 
@@ -19,10 +19,10 @@ namespace quarry::simt {
 
 /// Lanes that call this at the same place at the same time, the caller among them.
 #if QUARRY_DEVICE_CODE
-QUARRY_DEVICE inline lane_mask coalesced() { return __activemask(); }
+QUARRY_DEVICE inline lane_mask active_mask() { return __activemask(); }
 #else
-QUARRY_DEVICE inline lane_mask coalesced(const char* file = __builtin_FILE(),
-                                         unsigned line = __builtin_LINE()) {
+QUARRY_DEVICE inline lane_mask active_mask(const char* file = __builtin_FILE(),
+                                           unsigned line = __builtin_LINE()) {
   return exec::ask([&](exec::executor& e) { return e.find_company(file, line); }, 1);
 }
 #endif
@@ -86,64 +86,75 @@ void reduce_lanes(lane* lanes, lane_mask present, Combine combine) {
 }
 
 inline constexpr collective_kind sync_kind{"sync_warp", [](lane*, lane_mask) {}};
-inline constexpr collective_kind ballot_kind{"ballot", [](lane* lanes, lane_mask present) {
-  lane_mask votes = 0;
-  for_each_lane(present, [&](unsigned i) {
-    if (lanes[i].value != 0) votes |= lane_mask{1} << i;
-  });
-  for_each_lane(present, [&](unsigned i) { lanes[i].result = votes; });
-}};
-inline constexpr collective_kind shuffle_kind{"shuffle", [](lane* lanes, lane_mask present) {
-  for_each_lane(present, [&](unsigned i) { lanes[i].result = lanes[lanes[i].source % warp_size].value; });
-}};
-inline constexpr collective_kind match_kind{"match_any", [](lane* lanes, lane_mask present) {
-  for (lane_mask left = present; left != 0;) {
-    const std::uint64_t value = lanes[lowest_bit(left)].value;
-    lane_mask equal = 0;
-    for_each_lane(left, [&](unsigned i) {
-      if (lanes[i].value == value) equal |= lane_mask{1} << i;
-    });
-    for_each_lane(equal, [&](unsigned i) { lanes[i].result = equal; });
-    left &= ~equal;
-  }
-}};
+inline constexpr collective_kind ballot_kind{
+    "ballot", [](lane* lanes, lane_mask present) {
+      lane_mask votes = 0;
+      for_each_lane(present, [&](unsigned i) {
+        if (lanes[i].value != 0) votes |= lane_mask{1} << i;
+      });
+      for_each_lane(present, [&](unsigned i) { lanes[i].result = votes; });
+    }};
+inline constexpr collective_kind shuffle_kind{
+    "shuffle", [](lane* lanes, lane_mask present) {
+      for_each_lane(
+          present, [&](unsigned i) { lanes[i].result = lanes[lanes[i].source % warp_size].value; });
+    }};
+inline constexpr collective_kind match_kind{
+    "match_any", [](lane* lanes, lane_mask present) {
+      for (lane_mask left = present; left != 0;) {
+        const std::uint64_t value = lanes[lowest_bit(left)].value;
+        lane_mask equal = 0;
+        for_each_lane(left, [&](unsigned i) {
+          if (lanes[i].value == value) equal |= lane_mask{1} << i;
+        });
+        for_each_lane(equal, [&](unsigned i) { lanes[i].result = equal; });
+        left &= ~equal;
+      }
+    }};
 template <class T>
-inline constexpr collective_kind add_kind{"reduce_add", [](lane* lanes, lane_mask present) {
-  using word = std::make_unsigned_t<T>;
-  reduce_lanes<word>(lanes, present, [](word a, word b) { return static_cast<word>(a + b); });
-}};
+inline constexpr collective_kind add_kind{
+    "reduce_add", [](lane* lanes, lane_mask present) {
+      using word = std::make_unsigned_t<T>;
+      reduce_lanes<word>(lanes, present, [](word a, word b) { return static_cast<word>(a + b); });
+    }};
 template <class T>
 inline constexpr collective_kind min_kind{"reduce_min", [](lane* lanes, lane_mask present) {
-  reduce_lanes<T>(lanes, present, [](T a, T b) { return b < a ? b : a; });
-}};
+                                            reduce_lanes<T>(lanes, present,
+                                                            [](T a, T b) { return b < a ? b : a; });
+                                          }};
 template <class T>
 inline constexpr collective_kind max_kind{"reduce_max", [](lane* lanes, lane_mask present) {
-  reduce_lanes<T>(lanes, present, [](T a, T b) { return a < b ? b : a; });
-}};
-inline constexpr collective_kind and_kind{"reduce_and", [](lane* lanes, lane_mask present) {
-  reduce_lanes<std::uint64_t>(lanes, present, [](auto a, auto b) { return a & b; });
-}};
-inline constexpr collective_kind or_kind{"reduce_or", [](lane* lanes, lane_mask present) {
-  reduce_lanes<std::uint64_t>(lanes, present, [](auto a, auto b) { return a | b; });
-}};
-inline constexpr collective_kind xor_kind{"reduce_xor", [](lane* lanes, lane_mask present) {
-  reduce_lanes<std::uint64_t>(lanes, present, [](auto a, auto b) { return a ^ b; });
-}};
-inline constexpr collective_kind scan_kind{"scan_add", [](lane* lanes, lane_mask present) {
-  std::uint64_t sum = 0;
-  for_each_lane(present, [&](unsigned i) {
-    lanes[i].result = sum;
-    sum += lanes[i].value;
-  });
-  for_each_lane(present, [&](unsigned i) { lanes[i].second_result = sum; });
-}};
+                                            reduce_lanes<T>(lanes, present,
+                                                            [](T a, T b) { return a < b ? b : a; });
+                                          }};
+inline constexpr collective_kind and_kind{
+    "reduce_and", [](lane* lanes, lane_mask present) {
+      reduce_lanes<std::uint64_t>(lanes, present, [](auto a, auto b) { return a & b; });
+    }};
+inline constexpr collective_kind or_kind{
+    "reduce_or", [](lane* lanes, lane_mask present) {
+      reduce_lanes<std::uint64_t>(lanes, present, [](auto a, auto b) { return a | b; });
+    }};
+inline constexpr collective_kind xor_kind{
+    "reduce_xor", [](lane* lanes, lane_mask present) {
+      reduce_lanes<std::uint64_t>(lanes, present, [](auto a, auto b) { return a ^ b; });
+    }};
+inline constexpr collective_kind scan_kind{
+    "scan_add", [](lane* lanes, lane_mask present) {
+      std::uint64_t sum = 0;
+      for_each_lane(present, [&](unsigned i) {
+        lanes[i].result = sum;
+        sum += lanes[i].value;
+      });
+      for_each_lane(present, [&](unsigned i) { lanes[i].second_result = sum; });
+    }};
 
 }  // namespace exec
 
 // ---- votes, shuffles, matches -------------------------------------------------------------------
 
 template <class T>
-concept lane_value = std::is_trivially_copyable_v<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept lane_value = std::is_trivially_copyable_v<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
 QUARRY_DEVICE inline lane_mask ballot([[maybe_unused]] lane_mask mask, bool vote) {
 #if QUARRY_DEVICE_CODE
@@ -172,8 +183,8 @@ template <lane_value T>
 QUARRY_DEVICE T shuffle(lane_mask mask, T value, unsigned source) {
 #if QUARRY_DEVICE_CODE
   if constexpr (sizeof(T) == 8) {
-    return __builtin_bit_cast(
-        T, __shfl_sync(mask, __builtin_bit_cast(unsigned long long, value), static_cast<int>(source)));
+    return __builtin_bit_cast(T, __shfl_sync(mask, __builtin_bit_cast(unsigned long long, value),
+                                             static_cast<int>(source)));
   } else {
     return __builtin_bit_cast(
         T, __shfl_sync(mask, __builtin_bit_cast(unsigned, value), static_cast<int>(source)));

@@ -2,8 +2,8 @@
 #pragma once
 /// CUDA's return codes as exceptions; empty without nvcc.
 
-#include <quarry/simt/config.hpp>
-#include <quarry/simt/error.hpp>
+#include <quarry/core/config.hpp>
+#include <quarry/core/error.hpp>
 
 #include <string>
 
@@ -15,7 +15,8 @@ namespace quarry::simt {
 inline void check_cuda(cudaError_t code, const char* doing) {
   if (code == cudaSuccess) return;
   (void)cudaGetLastError();  // a failed call must not be reported twice
-  throw error(std::string(doing) + ": " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) + ")");
+  throw error(std::string(doing) + ": " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) +
+              ")");
 }
 
 }  // namespace quarry::simt

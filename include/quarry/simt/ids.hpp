@@ -2,9 +2,9 @@
 #pragma once
 /// Who a lane is. Outside any kernel the calling thread counts as a grid of one lane.
 
+#include <quarry/simt/backend.hpp>
 #include <quarry/simt/bits.hpp>
 #include <quarry/simt/executor/executor.hpp>
-#include <quarry/simt/machine.hpp>
 
 #include <cstdint>
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// launch<Machine>(grid, kernel): runs kernel() once per lane and waits for the end.
+/// launch<Backend>(grid, kernel): runs kernel() once per lane and waits for the end.
 ///
 /// Waiting makes an error appear where it was caused, on both machines. Programs that overlap kernels
 /// launch theirs with CUDA's own <<<>>>: device code of this library needs nothing from launch.
 
+#include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
 #include <quarry/simt/executor/worker_pool.hpp>
-#include <quarry/simt/machine.hpp>
 
 #include <cstdint>
 #include <string>
@@ -17,9 +17,9 @@ namespace quarry {
 
 struct grid {
   std::uint32_t blocks = 1;
-  std::uint32_t threads = 32;      // a block, at most 1024
-  unsigned workers = 0;            // cpu: OS threads, 0 for the default
-  std::uint64_t step_limit = 0;    // cpu: atomics a block may take before the run fails; 0: no limit
+  std::uint32_t threads = 32;    // a block, at most 1024
+  unsigned workers = 0;          // cpu: OS threads, 0 for the default
+  std::uint64_t step_limit = 0;  // cpu: atomics a block may take before the run fails; 0: no limit
 };
 
 namespace simt {
@@ -44,10 +44,10 @@ __global__ void run_kernel(const Kernel kernel) {
 
 }  // namespace simt
 
-template <machine Machine = default_machine, class Kernel>
+template <backend Backend = default_backend, class Kernel>
 void launch(const grid& g, const Kernel& kernel) {
   simt::check_grid(g);
-  if constexpr (std::is_same_v<Machine, cpu>) {
+  if constexpr (std::is_same_v<Backend, cpu>) {
     simt::exec::worker_pool::instance().run(simt::make_job(g, kernel), g.workers, g.step_limit);
   } else {
 #if QUARRY_CUDA
@@ -55,7 +55,7 @@ void launch(const grid& g, const Kernel& kernel) {
     simt::check_cuda(cudaGetLastError(), "kernel launch");
     simt::check_cuda(cudaDeviceSynchronize(), "kernel");
 #else
-    static_assert(std::is_same_v<Machine, cpu>,
+    static_assert(std::is_same_v<Backend, cpu>,
                   "launch<quarry::cuda> needs nvcc: compile this file as CUDA");
 #endif
   }

@@ -21,7 +21,7 @@
 /// What many warps call at once had better get what it needs as arguments, like that: members that are loaded through
 /// `self` lie in one or two lines of memory, and the warps queue for them. On the CPU it is a plain call.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <type_traits>
 

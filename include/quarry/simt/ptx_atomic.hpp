@@ -7,7 +7,7 @@
 /// is declared to be global here. Relaxed operations are CUDA's intrinsics, from which the compiler sees
 /// whether the result is wanted; the others are written in PTX. All have device scope.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #if QUARRY_CUDA
 
@@ -94,7 +94,7 @@ struct ptx_atomic {
   static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
 
   /// May be old: coherent in a block only.
-  __device__ static T peek(T* word) {
+  __device__ static T load_cached(T* word) {
     T v;
     if constexpr (sizeof(T) == 4)
       asm volatile("ld.relaxed.cta.global.u32 %0, [%1];" : "=r"(v) : "l"(address(word)) : "memory");

@@ -2,7 +2,7 @@
 #pragma once
 /// Random numbers private to a lane: four instructions a draw, one register of state.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #include <cstdint>
 

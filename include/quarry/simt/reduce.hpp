@@ -18,7 +18,7 @@ struct scan_result {
 };
 
 template <class T>
-concept reducible = std::integral<T> && (sizeof(T) == 4 || sizeof(T) == 8);
+concept reducible = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
 
 #if QUARRY_DEVICE_CODE
 namespace gpu {

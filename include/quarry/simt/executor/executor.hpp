@@ -40,8 +40,8 @@ struct cost_counts {
 /// One shared access of a lane, for those who watch.
 struct step {
   std::uint64_t number;
-  std::uint64_t thread;     // in the grid
-  const char* what;         // "fetch_add", "load", ...
+  std::uint64_t thread;  // in the grid
+  const char* what;      // "fetch_add", "load", ...
   const void* where;
   std::uint64_t before;
   std::uint64_t after;
@@ -86,7 +86,8 @@ class executor {
   // What lanes call; each inside an `unseen` scope.
   void point() {
     if (chooser_ == nullptr) {
-      if (--current_->quantum < 0) [[unlikely]] give_way();
+      if (--current_->quantum < 0) [[unlikely]]
+        give_way();
       return;
     }
     lane& next = chooser_->at_point(*current_);
@@ -107,9 +108,15 @@ class executor {
   void note(access kind, const char* what, const void* where, std::uint64_t before,
             std::uint64_t after) {
     switch (kind) {
-      case access::load: ++counts_.loads; ++current_->depth; break;
+      case access::load:
+        ++counts_.loads;
+        ++current_->depth;
+        break;
       case access::store: ++counts_.stores; break;
-      case access::atomic: ++counts_.atomics; ++current_->depth; break;
+      case access::atomic:
+        ++counts_.atomics;
+        ++current_->depth;
+        break;
       case access::posted_atomic: ++counts_.atomics; break;
     }
     if (tracer_ && *tracer_) [[unlikely]]
@@ -124,7 +131,9 @@ class executor {
   }
   std::uint64_t steps() const { return chooser_ != nullptr ? chooser_->steps() : steps_; }
   /// Something that advances; under the explorer it starts anew with each run.
-  std::uint64_t ticks() const { return chooser_ != nullptr ? chooser_->steps() : counts_.atomics + counts_.loads; }
+  std::uint64_t ticks() const {
+    return chooser_ != nullptr ? chooser_->steps() : counts_.atomics + counts_.loads;
+  }
   cost_counts& counts() { return counts_; }
   void watch(const std::function<void(const step&)>* tracer) { tracer_ = tracer; }
 
@@ -154,7 +163,8 @@ class executor {
     if (&next != current_) switch_to(next);
   }
   void check_limit() {
-    if (chooser_->past_limit()) [[unlikely]] fail(step_limit_text(chooser_->steps()));
+    if (chooser_->past_limit()) [[unlikely]]
+      fail(step_limit_text(chooser_->steps()));
   }
   // The parked fiber is left with nothing hidden, so that it may be abandoned.
   QUARRY_UNSEEN void switch_to(lane& next) {

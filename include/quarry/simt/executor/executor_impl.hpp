@@ -166,7 +166,8 @@ inline lane_mask executor::find_company(const char* file, unsigned line) {
     chooser_->count_step();
     check_limit();
     // Else the lane waits until another one lets it go, or nobody else can run.
-    if (chooser_->ends_wait()) release_company(w, r, chooser_->some_lanes() | lane_mask{1} << l.index);
+    if (chooser_->ends_wait())
+      release_company(w, r, chooser_->some_lanes() | lane_mask{1} << l.index);
   }
   park();
   return static_cast<lane_mask>(l.result);
@@ -212,7 +213,8 @@ inline void executor::give_way() {
   lane& l = *current_;
   steps_ += static_cast<std::uint64_t>(quantum - l.quantum);
   if (step_limit_ != 0 && steps_ > step_limit_) fail(step_limit_text(steps_));
-  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed)) fail("stopped: another block failed");
+  if (stop_ != nullptr && stop_->load(std::memory_order_relaxed))
+    fail("stopped: another block failed");
   l.home->spinning |= lane_mask{1} << l.index;
   unready(l);
   park();
@@ -228,7 +230,8 @@ inline lane& executor::pick_fast() {
     }
     if (w.spinning != 0) {
       idle = 0;
-      if (active_warps_ == 1) std::this_thread::yield();  // whom they wait for may be on another worker
+      if (active_warps_ == 1)
+        std::this_thread::yield();  // whom they wait for may be on another worker
     } else {
       ++idle;
     }
@@ -288,9 +291,8 @@ inline std::string executor::stuck_text() const {
     const auto say = [&](lane_mask lanes, const std::string& where) {
       if (lanes == 0) return;
       text += "; block " + std::to_string(w.lanes[0].block) + ", threads";
-      for_each_lane(lanes, [&](unsigned k) {
-        text += ' ' + std::to_string(w.lanes[k].thread_in_block);
-      });
+      for_each_lane(lanes,
+                    [&](unsigned k) { text += ' ' + std::to_string(w.lanes[k].thread_in_block); });
       text += " wait " + where;
     };
     say(w.at_barrier, "at the block barrier");

@@ -9,7 +9,7 @@
 ///   stacks of a warp   | guard | stack 0 | guard | stack 1 | ...
 /// Stack tops are staggered, or all lanes would fight for the same cache sets.
 
-#include <quarry/simt/error.hpp>
+#include <quarry/core/error.hpp>
 #include <quarry/simt/executor/sanitizer.hpp>
 
 #include <boost/context/detail/fcontext.hpp>
@@ -42,11 +42,13 @@ class stacks {
     if (memory == MAP_FAILED) throw out_of_memory("no memory for the stacks of a warp");
     base_ = static_cast<char*>(memory);
     // A guard costs a mapping, and a process may have some 65,000. Past that, run without.
-    for (unsigned i = 0; i < count; ++i) (void)::mprotect(base_ + i * stride, guard_bytes, PROT_NONE);
+    for (unsigned i = 0; i < count; ++i)
+      (void)::mprotect(base_ + i * stride, guard_bytes, PROT_NONE);
   }
   ~stacks() {
 #if QUARRY_ASAN
-    __asan_unpoison_memory_region(base_, bytes_);  // lanes that were given up leave their frames' marks
+    __asan_unpoison_memory_region(base_,
+                                  bytes_);  // lanes that were given up leave their frames' marks
 #endif
     ::munmap(base_, bytes_);
   }

@@ -8,7 +8,7 @@
 /// Order between lanes comes only from atomics, sync_warp, the block barrier, and from a kernel's
 /// beginning and end; the last three are announced here.
 
-#include <quarry/simt/config.hpp>
+#include <quarry/core/config.hpp>
 
 #if QUARRY_TSAN
 #include <sanitizer/tsan_interface.h>

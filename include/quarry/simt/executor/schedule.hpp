@@ -28,9 +28,9 @@ enum class strategy : std::uint8_t { random, pct, lockstep };
 struct schedule {
   std::uint64_t seed = 1;
   strategy how = strategy::random;
-  unsigned change_points = 3;             // pct: how often the running lane is demoted
-  std::uint64_t expected_steps = 1000;    // pct: where those points may lie
-  std::uint64_t step_limit = 1'000'000;   // past it the run has failed
+  unsigned change_points = 3;            // pct: how often the running lane is demoted
+  std::uint64_t expected_steps = 1000;   // pct: where those points may lie
+  std::uint64_t step_limit = 1'000'000;  // past it the run has failed
 };
 
 namespace exec {
@@ -66,8 +66,8 @@ class chooser {
     switch_one_in_ = 1 + random_.below(4);
     patient_ = random_.below(2) == 0;
     if (!pct()) return;
-    const auto span = static_cast<std::uint32_t>(
-        std::clamp<std::uint64_t>(how.expected_steps, 1, 0xffffffffu));
+    const auto span =
+        static_cast<std::uint32_t>(std::clamp<std::uint64_t>(how.expected_steps, 1, 0xffffffffu));
     for (unsigned i = 0; i < how.change_points; ++i) change_at_.push_back(random_.below(span));
     std::sort(change_at_.begin(), change_at_.end());
   }
@@ -150,7 +150,8 @@ class chooser {
 
  private:
   static constexpr std::uint64_t first_priority = std::uint64_t{1} << 40;
-  static constexpr std::int32_t patience = 256;  // atomics in a row before a lane counts as spinning
+  static constexpr std::int32_t patience =
+      256;  // atomics in a row before a lane counts as spinning
 
   static bool lower(const lane* a, const lane* b) { return a->priority < b->priority; }
   bool pct() const { return schedule_.how == strategy::pct; }

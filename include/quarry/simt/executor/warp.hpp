@@ -21,16 +21,16 @@ struct warp;
 struct lane {
   fiber thread;
   warp* home = nullptr;
-  std::uint32_t index = 0;         // in the warp
+  std::uint32_t index = 0;  // in the warp
   std::uint32_t thread_in_block = 0;
   std::uint32_t block = 0;
-  std::int32_t quantum = 0;        // atomics left before the lane must give way
-  std::uint64_t value = 0;         // brought to a collective
-  std::uint64_t result = 0;        // taken from it
-  std::uint64_t second_result = 0; // scans have two
-  std::uint32_t source = 0;        // shuffle: the lane to read from
-  std::uint64_t depth = 0;         // memory round trips on the longest path to here
-  std::uint64_t priority = 0;      // explore mode, PCT
+  std::int32_t quantum = 0;         // atomics left before the lane must give way
+  std::uint64_t value = 0;          // brought to a collective
+  std::uint64_t result = 0;         // taken from it
+  std::uint64_t second_result = 0;  // scans have two
+  std::uint32_t source = 0;         // shuffle: the lane to read from
+  std::uint64_t depth = 0;          // memory round trips on the longest path to here
+  std::uint64_t priority = 0;       // explore mode, PCT
 };
 
 /// A warp-wide operation: what the last lane to arrive does for all of them.

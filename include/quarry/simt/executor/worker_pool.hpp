@@ -37,7 +37,8 @@ class worker_pool {
     task now{work, step_limit};
     if (workers > 1) {
       std::lock_guard lock(mutex_);
-      while (threads_.size() + 1 < workers) threads_.emplace_back([this, n = threads_.size()] { serve(n); });
+      while (threads_.size() + 1 < workers)
+        threads_.emplace_back([this, n = threads_.size()] { serve(n); });
       task_ = &now;
       wanted_ = workers - 1;
       busy_ = workers - 1;

@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// How many blocks of a kernel a machine runs at a time: for kernels whose warps stay and take work
+/// as it comes.
+
+#include <quarry/simt/cuda_error.hpp>
+#include <quarry/simt/launch.hpp>
+
+#include <algorithm>
+#include <cstdint>
+#include <type_traits>
+
+namespace quarry::apps {
+
+/// On the CPU a block a worker: more would begin when all is done.
+template <class Backend, class Kernel>
+grid persistent_grid([[maybe_unused]] const Kernel& kernel, std::uint32_t threads) {
+  if constexpr (std::is_same_v<Backend, cpu>) {
+    return {.blocks = simt::exec::worker_pool::default_workers(), .threads = threads};
+  } else {
+#if QUARRY_CUDA
+    int device = 0, multiprocessors = 0, blocks = 0;
+    simt::check_cuda(cudaGetDevice(&device), "asking for the GPU");
+    simt::check_cuda(
+        cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
+        "asking for its multiprocessors");
+    simt::check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
+                         &blocks, simt::run_kernel<Kernel>, static_cast<int>(threads), 0),
+                     "asking how many blocks a multiprocessor runs");
+    return {.blocks = static_cast<std::uint32_t>(multiprocessors * std::max(blocks, 1)),
+            .threads = threads};
+#else
+    static_assert(std::is_same_v<Backend, cpu>, "a GPU's grid needs nvcc");
+#endif
+  }
+}
+
+}  // namespace quarry::apps

@@ -1,0 +1,278 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// PLY (Turk 1994): a header of text that says what follows, then that, as text or as bytes.
+///
+///   ply
+///   format ascii 1.0 | binary_little_endian 1.0 | binary_big_endian 1.0
+///   element vertex 8                       so many of these …
+///   property float x                       … and each is these numbers, in this order
+///   element face 6
+///   property list uchar int vertex_indices      a list: how long it is, then its members
+///   end_header
+///
+/// Read are x, y and z of `vertex` and the list `vertex_indices` or `vertex_index` of `face`, in
+/// any numeric type; other properties and elements are passed over. What is wrong is told with its
+/// line, in binary parts with the element's number.
+
+#include "apps/scene/scene.hpp"
+
+#include <algorithm>
+#include <bit>
+#include <charconv>
+#include <cmath>
+#include <cstdint>
+#include <cstring>
+#include <istream>
+#include <sstream>
+#include <string>
+#include <string_view>
+#include <vector>
+
+namespace quarry::apps {
+
+enum class ply_type : std::uint8_t { i8, u8, i16, u16, i32, u32, f32, f64 };
+
+struct ply_property {
+  std::string name;
+  ply_type type = ply_type::f32;
+  bool list = false;
+  ply_type length_type = ply_type::u8;  // of a list
+};
+
+struct ply_element {
+  std::string name;
+  std::uint64_t count = 0;
+  std::vector<ply_property> properties;
+};
+
+class ply_reader {
+ public:
+  ply_reader(std::istream& in, std::string name) : in_(&in) { scene_.name = std::move(name); }
+
+  scene read() {
+    read_header();
+    for (const ply_element& e : elements_) read_element(e);
+    check_scene(scene_);
+    return std::move(scene_);
+  }
+
+ private:
+  enum class form : std::uint8_t { text, little, big };
+
+  [[noreturn]] void fail(const std::string& why) const {
+    throw scene_error(scene_.name + ":" + place_ + why);
+  }
+
+  // ---- the header ------------------------------------------------------------------------------
+
+  std::string next_line() {
+    std::string line;
+    place_ = std::to_string(++line_) + ": ";
+    if (!std::getline(*in_, line)) fail("the file ends here");
+    if (!line.empty() && line.back() == '\r') line.pop_back();
+    return line;
+  }
+
+  void read_header() {
+    if (next_line() != "ply") fail("a PLY file begins with the line 'ply'");
+    bool formed = false;
+    for (;;) {
+      std::istringstream words(next_line());
+      std::string kind;
+      words >> kind;
+      if (kind == "end_header") break;
+      if (kind.empty() || kind == "comment" || kind == "obj_info") continue;
+      if (kind == "format") {
+        read_format(words), formed = true;
+      } else if (kind == "element") {
+        ply_element e;
+        if (!(words >> e.name >> e.count)) fail("expected 'element NAME COUNT'");
+        elements_.push_back(std::move(e));
+      } else if (kind == "property") {
+        read_property(words);
+      } else {
+        fail("'" + kind + "' is no word of a PLY header");
+      }
+    }
+    if (!formed) fail("the header ends without a format");
+  }
+
+  void read_format(std::istream& words) {
+    std::string name;
+    words >> name;
+    if (name == "ascii") {
+      form_ = form::text;
+    } else if (name == "binary_little_endian") {
+      form_ = form::little;
+    } else if (name == "binary_big_endian") {
+      form_ = form::big;
+    } else {
+      fail("format '" + name + "' is not ascii, binary_little_endian or binary_big_endian");
+    }
+  }
+
+  ply_type read_type(std::istream& words) const {
+    static constexpr std::string_view names[][2] = {
+        {"char", "int8"}, {"uchar", "uint8"}, {"short", "int16"},   {"ushort", "uint16"},
+        {"int", "int32"}, {"uint", "uint32"}, {"float", "float32"}, {"double", "float64"}};
+    std::string name;
+    words >> name;
+    for (std::size_t i = 0; i < std::size(names); ++i)
+      if (name == names[i][0] || name == names[i][1]) return static_cast<ply_type>(i);
+    fail("'" + name + "' is not a type of PLY");
+  }
+
+  void read_property(std::istream& words) {
+    if (elements_.empty()) fail("a property before the first element");
+    ply_property p;
+    const auto before = words.tellg();
+    std::string first;
+    words >> first;
+    p.list = first == "list";
+    if (p.list) {
+      p.length_type = read_type(words);
+      if (p.length_type >= ply_type::f32) fail("the length of a list is a whole number");
+    } else {
+      words.seekg(before);
+    }
+    p.type = read_type(words);
+    if (!(words >> p.name)) fail("a property without a name");
+    elements_.back().properties.push_back(std::move(p));
+  }
+
+  // ---- what follows ----------------------------------------------------------------------------
+
+  void read_element(const ply_element& e) {
+    const bool points = e.name == "vertex";
+    const bool faces = e.name == "face";
+    if (points) check_has(e, {"x", "y", "z"});
+    if (faces) check_has(e, {"vertex_indices", "vertex_index"}, 1);
+    for (std::uint64_t i = 0; i < e.count; ++i) {
+      begin_element(e, i);
+      scene_point p;
+      for (const ply_property& property : e.properties) {
+        const bool indices = faces && property.list && is_index_list(property.name);
+        const double value = read_values(property, indices);
+        if (!points || property.list) continue;
+        if (property.name == "x") p.x = static_cast<float>(value);
+        if (property.name == "y") p.y = static_cast<float>(value);
+        if (property.name == "z") p.z = static_cast<float>(value);
+      }
+      if (points) scene_.points.push_back(p);
+      if (faces) add_face();
+    }
+  }
+
+  static bool is_index_list(std::string_view name) {
+    return name == "vertex_indices" || name == "vertex_index";
+  }
+
+  /// All of the names, or `enough` of them.
+  void check_has(const ply_element& e, std::vector<std::string_view> names,
+                 std::size_t enough = 0) {
+    std::size_t found = 0;
+    for (const std::string_view name : names)
+      found += std::any_of(e.properties.begin(), e.properties.end(),
+                           [&](const ply_property& p) { return p.name == name; });
+    if (found >= (enough == 0 ? names.size() : enough)) return;
+    std::string text;
+    for (const std::string_view name : names) text += " " + std::string(name);
+    place_ = " ";
+    fail("element " + e.name + " lacks a property of" + text);
+  }
+
+  void begin_element(const ply_element& e, std::uint64_t number) {
+    corners_.clear();
+    if (form_ == form::text) {
+      do {
+        text_ = next_line();
+      } while (text_.find_first_not_of(" \t") == std::string::npos);
+      rest_ = text_;
+    } else {
+      place_ =
+          " " + e.name + " " + std::to_string(number + 1) + " of " + std::to_string(e.count) + ": ";
+    }
+  }
+
+  /// The last value of the property; a list's go to corners_ where they are wanted.
+  double read_values(const ply_property& p, bool keep) {
+    if (!p.list) return read_number(p.type);
+    const double length = read_number(p.length_type);
+    if (length < 0) fail("a list of " + std::to_string(static_cast<std::int64_t>(length)));
+    double value = 0;
+    for (auto left = static_cast<std::uint64_t>(length); left != 0; --left) {
+      value = read_number(p.type);
+      if (keep) corners_.push_back(corner(value));
+    }
+    return value;
+  }
+
+  std::uint32_t corner(double value) const {
+    if (value >= 0 && value < 4294967296.0 && value == std::floor(value))
+      return static_cast<std::uint32_t>(value);
+    fail("a face with the point " + std::to_string(value));
+  }
+
+  void add_face() {
+    if (corners_.size() < 3) fail("a face has three corners at least");
+    for (const std::uint32_t c : corners_)
+      if (c >= scene_.points.size())
+        fail("a face with point " + std::to_string(c) + ", of " +
+             std::to_string(scene_.points.size()) + " counted from 0");
+    scene_.add_polygon(corners_);
+  }
+
+  double read_number(ply_type type) {
+    if (form_ == form::text) return read_text();
+    switch (type) {
+      case ply_type::i8: return read_bytes<std::int8_t>();
+      case ply_type::u8: return read_bytes<std::uint8_t>();
+      case ply_type::i16: return read_bytes<std::int16_t>();
+      case ply_type::u16: return read_bytes<std::uint16_t>();
+      case ply_type::i32: return read_bytes<std::int32_t>();
+      case ply_type::u32: return read_bytes<std::uint32_t>();
+      case ply_type::f32: return static_cast<double>(read_bytes<float>());
+      case ply_type::f64: return read_bytes<double>();
+    }
+    return 0;
+  }
+
+  double read_text() {
+    const std::size_t begin = std::min(rest_.find_first_not_of(" \t"), rest_.size());
+    const std::size_t end = std::min(rest_.find_first_of(" \t", begin), rest_.size());
+    if (begin == end) fail("the line ends before its last number");
+    double value = 0;
+    const auto [read, problem] = std::from_chars(rest_.data() + begin, rest_.data() + end, value);
+    if (problem != std::errc() || read != rest_.data() + end)
+      fail("'" + std::string(rest_.substr(begin, end - begin)) + "' is not a number");
+    rest_.remove_prefix(end);
+    return value;
+  }
+
+  template <class T>
+  T read_bytes() {
+    char bytes[sizeof(T)];
+    if (!in_->read(bytes, sizeof bytes)) fail("the file ends here");
+    if ((form_ == form::big) != (std::endian::native == std::endian::big))
+      std::reverse(std::begin(bytes), std::end(bytes));
+    T value;
+    std::memcpy(&value, bytes, sizeof value);
+    return value;
+  }
+
+  std::istream* in_;
+  scene scene_;
+  std::vector<ply_element> elements_;
+  form form_ = form::text;
+  std::uint64_t line_ = 0;
+  std::string place_;  // "12: " or " face 3 of 10: "
+  std::string text_;
+  std::string_view rest_;
+  std::vector<std::uint32_t> corners_;
+};
+
+inline scene read_ply(std::istream& in, const std::string& name) {
+  return ply_reader(in, name).read();
+}
+
+}  // namespace quarry::apps

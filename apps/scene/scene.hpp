@@ -1,0 +1,68 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// scene: triangles in space, and what makes a set of them one that can be worked with.
+
+#include <quarry/core/error.hpp>
+
+#include <cmath>
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace quarry::apps {
+
+/// A file that is not what it claims to be, or triangles that nobody can use.
+class scene_error : public error {
+ public:
+  using error::error;
+};
+
+struct scene_point {
+  float x = 0, y = 0, z = 0;
+  float operator[](unsigned axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
+};
+
+/// Three numbers of points.
+struct scene_triangle {
+  std::uint32_t corner[3] = {};
+};
+
+struct scene {
+  /// Trees count in words of fixed width (kd_rules.hpp).
+  static constexpr std::uint32_t most_triangles = 1u << 22;
+
+  std::string name;
+  std::vector<scene_point> points;
+  std::vector<scene_triangle> triangles;
+
+  std::uint32_t size() const { return static_cast<std::uint32_t>(triangles.size()); }
+  const scene_point& corner(std::uint32_t triangle, unsigned i) const {
+    return points[triangles[triangle].corner[i]];
+  }
+
+  /// Adds the triangles of a polygon, a fan from its first corner.
+  void add_polygon(const std::vector<std::uint32_t>& corners) {
+    for (std::size_t i = 2; i < corners.size(); ++i)
+      triangles.push_back({{corners[0], corners[i - 1], corners[i]}});
+  }
+};
+
+/// Throws scene_error.
+inline void check_scene(const scene& s) {
+  if (s.triangles.empty()) throw scene_error(s.name + ": no triangles");
+  if (s.triangles.size() > scene::most_triangles)
+    throw scene_error(s.name + ": " + std::to_string(s.triangles.size()) +
+                      " triangles; the most is " + std::to_string(scene::most_triangles));
+  for (std::size_t i = 0; i < s.points.size(); ++i)
+    for (unsigned axis = 0; axis < 3; ++axis)
+      if (!std::isfinite(s.points[i][axis]))
+        throw scene_error(s.name + ": point " + std::to_string(i + 1) + " lies nowhere");
+  for (std::size_t i = 0; i < s.triangles.size(); ++i)
+    for (const std::uint32_t corner : s.triangles[i].corner)
+      if (corner >= s.points.size())
+        throw scene_error(s.name + ": triangle " + std::to_string(i + 1) + " has point " +
+                          std::to_string(std::uint64_t{corner} + 1) + " of " +
+                          std::to_string(s.points.size()));
+}
+
+}  // namespace quarry::apps

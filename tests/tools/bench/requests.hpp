@@ -1,0 +1,34 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Small requests, for the tests of `quarry bench`.
+
+#include "bench/bench.hpp"
+
+#include <cstdint>
+#include <string>
+#include <vector>
+
+namespace quarry::tool {
+
+inline bench_cell cell_of(std::uint64_t size, std::uint64_t lanes = 100) {
+  bench_cell c;
+  c.experiment = "alloc";
+  c.row = std::to_string(size);
+  c.sizes = {size, size};
+  c.workers = lanes;
+  return c;
+}
+
+inline bench_request request_of(const std::string& allocator,
+                                const std::vector<std::uint64_t>& sizes) {
+  bench_request r;
+  r.backend = "cpu";
+  r.allocator = allocator;
+  r.heap = 1 << 20;
+  r.repeats = 2;
+  r.limit = 60;
+  for (const std::uint64_t size : sizes) r.cells.push_back(cell_of(size));
+  return r;
+}
+
+}  // namespace quarry::tool

@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The benchmark on an NVIDIA GPU: allocators with other template arguments.
+
+#include "bench/kernels/cuda.hpp"
+#include "bench/kernels/dispatch.hpp"
+#include "bench/kernels/loops.hpp"
+
+namespace quarry::tool {
+
+void run_bench_variants_cuda(const bench_request& request, const bench_emit& emit) {
+  run_listed<loop_bench, cuda>(request, emit, bench_variants{});
+}
+
+}  // namespace quarry::tool

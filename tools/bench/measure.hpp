@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Runs a plan: every experiment for every allocator, with a bar; prints tables, and keeps the record.
+
+#include "bench/plan.hpp"
+
+namespace quarry::tool {
+
+/// Returns an exit code.
+int measure(const bench_options& options, const bench_plan& plan);
+
+}  // namespace quarry::tool

@@ -1,0 +1,202 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "bench/table.hpp"
+
+#include "bench/json.hpp"
+#include "common/text.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <functional>
+#include <iterator>
+#include <map>
+
+namespace quarry::tool {
+namespace {
+
+using point_text = std::function<std::string(const bench_point&)>;
+
+/// The distinct ones, in the order they came.
+std::vector<std::string> distinct(const std::vector<bench_point>& points, const point_text& of) {
+  std::vector<std::string> all;
+  for (const bench_point& p : points)
+    if (std::find(all.begin(), all.end(), of(p)) == all.end()) all.push_back(of(p));
+  return all;
+}
+std::string row_of(const bench_point& p) { return p.row; }
+std::string series_of(const bench_point& p) { return p.series; }
+
+/// Curves may have many points: the last and some between. Where none was measured there is none.
+std::vector<std::string> rows_of(const std::vector<bench_point>& points) {
+  constexpr std::size_t most = 17;
+  std::vector<bench_point> measured;
+  for (const bench_point& p : points)
+    if (p.figures.outcome == bench_outcome::ok || p.cell.shape < bench_shape::steady)
+      measured.push_back(p);
+  const std::vector<std::string> rows = distinct(measured, row_of);
+  if (rows.size() <= most) return rows;
+  std::vector<std::string> some;
+  const std::size_t step = (rows.size() + most - 1) / most;
+  for (std::size_t i = (rows.size() - 1) % step; i < rows.size(); i += step)
+    some.push_back(rows[i]);
+  return some;
+}
+
+/// Who was measured at all; the others are in the notes.
+std::vector<std::string> columns_of(const std::vector<bench_point>& points) {
+  std::vector<bench_point> tried;
+  for (const bench_point& p : points)
+    if (p.figures.outcome != bench_outcome::skipped) tried.push_back(p);
+  return distinct(tried, series_of);
+}
+
+/// What tables show of an experiment: its first two figures.
+std::vector<experiment_y> figures_of(const experiment& e) {
+  return {e.y.begin(), e.y.begin() + std::min<std::ptrdiff_t>(2, std::ssize(e.y))};
+}
+
+std::string cell_text(const bench_point& p, const std::vector<experiment_y>& shown) {
+  if (p.figures.outcome == bench_outcome::skipped) return "-";
+  if (p.figures.outcome != bench_outcome::ok) return std::string(outcome_text(p.figures.outcome));
+  std::vector<std::string> parts;
+  for (const experiment_y& y : shown)
+    if (const auto value = value_of(p, y.field)) parts.push_back(figure_text(*value));
+  return parts.empty() ? "-" : joined(parts, " / ");
+}
+
+std::string tables(const std::vector<bench_point>& points, std::size_t width,
+                   const point_text& text) {
+  const std::vector<std::string> rows = rows_of(points);
+  const std::vector<std::string> columns = columns_of(points);
+  std::map<std::string, std::map<std::string, std::string>> cells;
+  std::map<std::string, std::size_t> widths;
+  for (const std::string& c : columns) widths[c] = c.size();
+  for (const bench_point& p : points) {
+    const std::string& cell = cells[p.row][p.series] = text(p);
+    widths[p.series] = std::max(widths[p.series], cell.size());
+  }
+  std::size_t first_column = 0;
+  for (const std::string& row : rows) first_column = std::max(first_column, row.size());
+
+  std::string out;
+  for (std::size_t begin = 0, end = 0; begin < columns.size(); begin = end) {
+    std::size_t used = first_column;
+    while (end < columns.size() && (end == begin || used + 2 + widths[columns[end]] <= width))
+      used += 2 + widths[columns[end++]];
+    std::vector<table::column> titles{{""}};
+    for (std::size_t c = begin; c < end; ++c) titles.push_back({columns[c], right});
+    table part(titles);
+    for (const std::string& row : rows) {
+      std::vector<std::string> line{row};
+      for (std::size_t c = begin; c < end; ++c) line.push_back(cells[row][columns[c]]);
+      part.add(line);
+    }
+    out += (begin == 0 ? "" : "\n") + part.text();
+  }
+  return out;
+}
+
+/// Of all timed cells, the one whose passes differ most.
+std::string spread_text(const std::vector<bench_point>& points) {
+  const bench_point* widest = nullptr;
+  const auto spread = [](const bench_point& p) {
+    return p.figures.time.most / p.figures.time.least;
+  };
+  for (const bench_point& p : points) {
+    if (p.figures.outcome != bench_outcome::ok || p.figures.repeats < 2 ||
+        p.figures.time.least <= 0)
+      continue;
+    if (widest == nullptr || spread(p) > spread(*widest)) widest = &p;
+  }
+  if (widest == nullptr) return {};
+  const bench_figures& f = widest->figures;
+  return fmt::format("widest spread: {}, {}: {} to {} ms, median {} of {}\n", widest->series,
+                     widest->row, figure_text(f.time.least), figure_text(f.time.most),
+                     figure_text(f.time.median), f.repeats);
+}
+
+/// What was lost or skipped, each reason once.
+std::string notes_text(const std::vector<bench_point>& points) {
+  const auto why = [](const bench_point& p) {
+    return p.figures.note.empty()
+               ? std::string()
+               : fmt::format("{} ({})", outcome_text(p.figures.outcome), p.figures.note);
+  };
+  std::string out;
+  for (const std::string& reason : distinct(points, why)) {
+    if (reason.empty()) continue;
+    std::vector<std::string> who;
+    for (const bench_point& p : points) {
+      const std::string name = fmt::format("{} {}", p.series, p.cell.row);
+      if (why(p) == reason && std::find(who.begin(), who.end(), name) == who.end())
+        who.push_back(name);
+    }
+    out += fmt::format("{}: {}\n", reason, joined(who));
+  }
+  return out;
+}
+
+std::string names_of(const std::vector<experiment_y>& shown) {
+  std::vector<std::string> names;
+  for (const experiment_y& y : shown)
+    names.push_back(y.unit.empty() ? std::string(y.name) : fmt::format("{}, {}", y.name, y.unit));
+  return joined(names, " / ");
+}
+
+}  // namespace
+
+std::string experiment_text(const experiment& e, const std::vector<bench_point>& points,
+                            std::size_t width, bool gpu) {
+  const std::vector<experiment_y> shown = figures_of(e);
+  std::string out = fmt::format("{}: {}{}\n", e.id, e.title,
+                                e.source.empty() ? "" : fmt::format(" ({})", e.source));
+  out += fmt::format("{}{}{}\n\n", e.x.name, e.x.name.empty() ? "" : ": ", names_of(shown));
+  out += tables(points, width, [&](const bench_point& p) { return cell_text(p, shown); }) + "\n";
+  const auto counted = [](const bench_point& p) { return p.figures.atomics >= 0; };
+  if (!gpu && std::any_of(points.begin(), points.end(), counted)) {
+    const std::vector<experiment_y> atomics = {{"atomics_per_call", "", "", ""},
+                                               {"free_atomics_per_call", "", "", ""}};
+    out += "atomics a call:\n\n" +
+           tables(points, width, [&](const bench_point& p) { return cell_text(p, atomics); }) +
+           "\n";
+  }
+  return out + spread_text(points) + notes_text(points);
+}
+
+std::string verdict_text(const std::vector<bench_point>& points) {
+  table wrong({{"experiment"},
+               {""},
+               {"allocator"},
+               {"failures", right},
+               {"corrupt", right},
+               {"misaligned", right}});
+  std::size_t checked = 0;
+  std::size_t listed = 0;
+  const bench_point* before = nullptr;
+  for (const bench_point& p : points) {
+    // Steps of one cell were checked together.
+    const bool same = before != nullptr && before->of == p.of && before->series == p.series &&
+                      before->cell.row == p.cell.row;
+    before = &p;
+    if (same || p.of->from_ledger()) continue;
+    const bench_figures& f = p.figures;
+    if (f.outcome == bench_outcome::ok) ++checked;
+    if (f.failures + f.corrupt + f.misaligned == 0) continue;
+    ++listed;
+    wrong.add({std::string(p.of->id), p.cell.row, p.series, grouped(f.failures), grouped(f.corrupt),
+               grouped(f.misaligned)});
+  }
+  const std::string all =
+      fmt::format("{} cells were checked: every block was written and read back.\n", checked);
+  if (listed == 0) return all + "None failed, was corrupt or misaligned.\n";
+  return all +
+         fmt::format("In {} of them blocks were missing or wrong:\n\n{}", listed, wrong.text());
+}
+
+std::string figure_text(double n) {
+  if (n < 0) return "-";
+  if (n >= 1e7) return fmt::format("{:.2g}", n);
+  return fmt::format("{:.{}f}", n, n < 9.9995 ? 3 : n < 99.95 ? 1 : 0);
+}
+
+}  // namespace quarry::tool

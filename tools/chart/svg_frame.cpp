@@ -1,0 +1,123 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "chart/svg_frame.hpp"
+
+#include "chart/svg_marks.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cmath>
+#include <numeric>
+
+namespace quarry::tool {
+namespace {
+
+constexpr double label_gap = 26, sample_room = 34;
+constexpr double letter = 6.4;  // width of most, at 12 pixels
+
+double text_width(std::string_view text) {
+  return letter * static_cast<double>(std::count_if(text.begin(), text.end(),
+                                                    [](char c) { return (c & 0xc0) != 0x80; }));
+}
+
+/// None over another, all between top and bottom if they fit.
+std::vector<double> spread(std::vector<double> wishes, const svg_frame& f) {
+  std::vector<std::size_t> order(wishes.size());
+  std::iota(order.begin(), order.end(), std::size_t{0});
+  std::stable_sort(order.begin(), order.end(),
+                   [&](std::size_t a, std::size_t b) { return wishes[a] < wishes[b]; });
+  double free = f.top;
+  for (const std::size_t i : order) free = (wishes[i] = std::max(wishes[i], free)) + svg_row;
+  free = f.bottom;
+  for (auto i = order.rbegin(); i != order.rend(); ++i)
+    free = (wishes[*i] = std::min(wishes[*i], free)) - svg_row;
+  return wishes;
+}
+
+}  // namespace
+
+double frame_height(const chart& c) {
+  return std::max(350.0, svg_row * static_cast<double>(c.curves.size()));
+}
+
+double picture_width(const chart& c, double least) {
+  return std::max({least, 32 + 1.3 * text_width(c.title), 32 + text_width(c.subtitle)});
+}
+
+double label_width(const chart& c) {
+  double longest = 0;
+  for (const chart_curve& curve : c.curves) longest = std::max(longest, text_width(curve.name));
+  return label_gap + sample_room + longest + 12;
+}
+
+std::string svg_heading(const chart& c) {
+  return fmt::format(
+      "<text x=\"16\" y=\"22\" font-size=\"15\" font-weight=\"bold\">{}</text>\n"
+      "<text x=\"16\" y=\"40\" fill=\"#555\">{}</text>\n",
+      xml_escaped(c.title), xml_escaped(c.subtitle));
+}
+
+std::string svg_y_axis(const svg_frame& f, const chart_scale& scale, const chart_axis& axis) {
+  std::string out;
+  for (const chart_tick& t : scale.ticks(9)) {
+    const double y = f.y(scale.place(t.value));
+    out += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#e2e2e2\"/>\n"
+        "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
+        f.left, f.right, y, f.left - 7, y + 4, xml_escaped(t.text));
+  }
+  return out + fmt::format(
+                   "<text x=\"18\" y=\"{0:.1f}\" text-anchor=\"middle\" "
+                   "transform=\"rotate(-90 18 {0:.1f})\">{1}</text>\n",
+                   (f.top + f.bottom) / 2, xml_escaped(axis.title()));
+}
+
+svg_axis_text svg_x_axis(const svg_frame& f, const chart_scale& scale, const chart_axis& axis,
+                         const std::vector<chart_tick>& ticks) {
+  double longest = 0;
+  for (const chart_tick& t : ticks) longest = std::max(longest, text_width(t.text));
+  const bool leans = (longest + 6) * static_cast<double>(ticks.size()) > f.right - f.left;
+  std::string out = fmt::format(
+      "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\"/>\n",
+      f.left, f.right, f.bottom);
+  for (const chart_tick& t : ticks)
+    out += fmt::format(
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\"/>\n"
+        "<text x=\"{0:.1f}\" y=\"{3:.1f}\" {4}>{5}</text>\n",
+        f.x(scale.place(t.value)), f.bottom, f.bottom + 4, f.bottom + 18,
+        leans ? fmt::format("text-anchor=\"end\" transform=\"rotate(-30 {:.1f} {:.1f})\"",
+                            f.x(scale.place(t.value)), f.bottom + 14)
+              : "text-anchor=\"middle\"",
+        xml_escaped(t.text));
+  const double below = leans ? 24 + longest / 2 : 22;
+  out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
+                     (f.left + f.right) / 2, f.bottom + below + 16, xml_escaped(axis.title()));
+  return {out, below + 30};
+}
+
+std::string svg_labels(const chart& c, const svg_frame& f, const std::vector<double>& wishes) {
+  const std::vector<double> places = spread(wishes, f);
+  const double x = f.right + label_gap;
+  std::string out;
+  for (std::size_t i = 0; i < c.curves.size(); ++i)
+    out += svg_sample(c.curves[i].look, c.form, x, places[i]) +
+           fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + sample_room,
+                       places[i] + 4, xml_escaped(c.curves[i].name));
+  return out;
+}
+
+std::string xml_escaped(std::string_view text) {
+  std::string out;
+  for (const char c : text) {
+    switch (c) {
+      case '&': out += "&amp;"; break;
+      case '<': out += "&lt;"; break;
+      case '>': out += "&gt;"; break;
+      case '"': out += "&quot;"; break;
+      default: out += c;
+    }
+  }
+  return out;
+}
+
+}  // namespace quarry::tool

@@ -1,0 +1,132 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry costs: what malloc and free do to shared memory, counted.
+
+#include "costs/costs.hpp"
+
+#include "common/catalogue.hpp"
+#include "common/command.hpp"
+#include "common/text.hpp"
+
+#include <fmt/format.h>
+
+#include <future>
+#include <memory>
+
+namespace quarry::tool {
+namespace {
+
+nlohmann::ordered_json to_json(const call_costs& c) {
+  if (c.calls == 0) return nullptr;
+  return {{"calls", c.calls},
+          {"refused", c.refused},
+          {"atomics", c.atomics},
+          {"loads", c.loads},
+          {"stores", c.stores},
+          {"collectives", c.collectives},
+          {"round_trips", c.round_trips},
+          {"longest", c.longest}};
+}
+
+std::string title_of(const cost_case& c) {
+  const std::string_view name = c.name;
+  if (name == "alone") return "alone: one lane asks for 64 bytes";
+  if (name == "equal") return "equal: the 32 lanes of a warp ask for 64 bytes each";
+  return "mixed: the 32 lanes of a warp ask for 16 to 1024 bytes, powers of two in turn";
+}
+
+void print_tables() {
+  const std::vector<allocator_costs> all = count_costs();
+  fmt::print(
+      "What a call does to shared memory, counted by the CPU executor: exact, the same on every "
+      "machine.\n");
+  for (std::size_t i = 0; i < cost_ledger{}.cases.size(); ++i)
+    fmt::print("\n{}\n{}", title_of(all.front().ledger.cases[i]),
+               costs_table(all, i, detail_of::full));
+  fmt::print(
+      "\n"
+      "Averages a call, as exact fractions: 1/32 is one for a whole warp. collectives: warp-wide "
+      "operations a\n"
+      "lane takes part in. trips: shared accesses a call waits for, one after the other. What the "
+      "system's\n"
+      "malloc does inside CudaMalloc can not be seen and counts nothing.\n");
+}
+
+void print_json() {
+  nlohmann::ordered_json out;
+  out["allocators"] = nlohmann::ordered_json::array();
+  for (const allocator_costs& costs : count_costs())
+    out["allocators"].push_back(tool::to_json(costs));
+  fmt::print("{}\n", out.dump(2));
+}
+
+}  // namespace
+
+std::vector<allocator_costs> count_costs() {
+  std::vector<allocator_costs> all;
+  for_each_allocator([&](auto entry) {
+    // In a thread of its own, where the lanes' clock begins at 0: what one allocator costs does not depend on those
+    // before it in the list.
+    using allocator_type = typename decltype(entry)::type;
+    auto costs = std::async(std::launch::async, [] { return measure_costs<allocator_type>(); });
+    all.push_back({entry.name, entry.cpp_name, costs.get()});
+  });
+  return all;
+}
+
+std::string costs_table(const std::vector<allocator_costs>& all, std::size_t number,
+                        detail_of detail) {
+  const bool full = detail == detail_of::full;
+  std::vector<table::column> columns{{"allocator"}};
+  for (const char* call : {"malloc", "free"}) {
+    columns.push_back({fmt::format("{}: atomics", call), right});
+    if (full) columns.insert(columns.end(), {{"loads", right}, {"stores", right}});
+    columns.insert(columns.end(), {{"collectives", right}, {"trips", right}});
+  }
+  table t(std::move(columns));
+  for (const allocator_costs& costs : all) {
+    const cost_case& c = costs.ledger.cases[number];
+    std::vector<std::string> cells{std::string(costs.name)};
+    for (const call_costs& call : {c.malloc, c.free}) {
+      cells.push_back(per_call(call.atomics, call.calls));
+      if (full) cells.push_back(per_call(call.loads, call.calls));
+      if (full) cells.push_back(per_call(call.stores, call.calls));
+      cells.push_back(per_call(call.collectives, call.calls));
+      cells.push_back(per_call(call.round_trips, call.calls));
+    }
+    t.add(std::move(cells));
+  }
+  return t.text();
+}
+
+nlohmann::ordered_json to_json(const allocator_costs& costs) {
+  nlohmann::ordered_json j;
+  j["name"] = costs.name;
+  j["type"] = costs.type;
+  j["cases"] = nlohmann::ordered_json::object();
+  for (const cost_case& c : costs.ledger.cases)
+    j["cases"][c.name] = {
+        {"lanes", c.lanes}, {"malloc", to_json(c.malloc)}, {"free", to_json(c.free)}};
+  return j;
+}
+
+void add_costs(CLI::App& app, action& chosen) {
+  const auto json = std::make_shared<bool>(false);
+  CLI::App& command =
+      *app.add_subcommand("costs", "What a call costs on any machine: exact counts, no times");
+  command.add_flag("--json", *json, "Print JSON: totals over all calls of a case");
+  command.footer(
+      "Counts: atomics, other shared loads and stores, collectives, and round trips that a call "
+      "waits for, on\n"
+      "a pool that has served before. docs/costs.md keeps them, with registers.\n\n"
+      "Examples:\n"
+      "  quarry costs\n"
+      "  quarry costs --json | jq '.allocators[] | {name, equal: .cases.equal.malloc}'");
+  command.callback([json, &chosen] {
+    chosen = [json] {
+      *json ? print_json() : print_tables();
+      return all_well;
+    };
+  });
+}
+
+}  // namespace quarry::tool

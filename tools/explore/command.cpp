@@ -1,0 +1,218 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry explore: hunts for a schedule under which an allocator breaks its contract.
+
+#include "common/command.hpp"
+#include "common/catalogue.hpp"
+#include "common/progress.hpp"
+#include "common/text.hpp"
+#include "explore/run.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <charconv>
+#include <cmath>
+#include <limits>
+#include <memory>
+#include <vector>
+
+namespace quarry::tool {
+namespace {
+
+constexpr std::uint64_t most_lanes = 1024;
+constexpr std::uint64_t default_schedules = 200'000;
+constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t most_pool = std::uint64_t{1} << 30;
+
+struct options {
+  std::string allocator;
+  std::uint64_t lanes = 8;
+  std::uint64_t blocks = 2;
+  std::uint64_t operations = 4;
+  std::uint64_t schedules = 0;  // 0: the default, or no limit where seconds are given
+  std::uint64_t seed = 1;
+  bytes pool = 1_KiB;
+  double seconds = 0;
+  std::string strategy = "both";
+  std::string token;
+  bool json = false;
+};
+
+exploration_options settings(const options& o) {
+  exploration_options e;
+  e.bounds = {static_cast<std::uint32_t>(o.lanes), static_cast<std::uint32_t>(o.blocks),
+              static_cast<std::uint32_t>(o.operations)};
+  e.pool_bytes = o.pool.value();
+  e.first_seed = o.seed;
+  e.seconds = o.seconds;
+  e.schedules = o.schedules != 0 ? o.schedules : o.seconds > 0 ? unlimited : default_schedules;
+  e.strategy = o.strategy == "random"     ? exploration_strategy::random
+               : o.strategy == "pct"      ? exploration_strategy::pct
+               : o.strategy == "lockstep" ? exploration_strategy::lockstep
+                                          : exploration_strategy::both;
+  e.step_limit = std::max<std::uint64_t>(e.step_limit, 1000 * o.lanes * o.operations);
+  return e;
+}
+
+double share_done(const exploration& done, const exploration_options& e) {
+  const double by_count = static_cast<double>(done.schedules) / static_cast<double>(e.schedules);
+  return e.seconds > 0 ? std::max(by_count, done.seconds / e.seconds) : by_count;
+}
+
+exploration explore_one(std::string_view name, const options& o, progress& bar, double first,
+                        double span) {
+  const exploration_options e = settings(o);
+  const auto listen = [&](const exploration& done) {
+    bar.show(first + span * share_done(done, e),
+             fmt::format("{}: {} schedules", name, grouped(done.schedules)));
+  };
+  exploration found;
+  visit_allocator(name, [&](auto entry) {
+    found = explore_in_portions<typename decltype(entry)::type>(e, listen);
+  });
+  return found;
+}
+
+nlohmann::ordered_json as_json(std::string_view name, const exploration& found) {
+  nlohmann::ordered_json j;
+  j["name"] = name;
+  j["ok"] = !found.first.has_value();
+  j["schedules"] = found.schedules;
+  j["steps"] = found.steps;
+  j["served"] = found.served;
+  j["refused"] = found.refused;
+  j["freed"] = found.freed;
+  j["seconds"] = found.seconds;
+  j["failure"] = nullptr;
+  if (!found.first) return j;
+  const exploration_failure& f = *found.first;
+  j["failure"] = {{"seed", f.seed},
+                  {"text", f.text},
+                  {"token", f.token},
+                  {"small_token", f.small_token},
+                  {"small_text", f.small_text},
+                  {"small_script", f.small_script},
+                  {"replay", replay_command(name, f.small_token)}};
+  return j;
+}
+
+int explore(const options& o, const std::vector<std::string_view>& names) {
+  bool ok = true;
+  nlohmann::ordered_json results = nlohmann::ordered_json::array();
+  progress bar;
+  const double span = 1.0 / static_cast<double>(names.size());
+  for (std::size_t i = 0; i < names.size(); ++i) {
+    const exploration found = explore_one(names[i], o, bar, span * static_cast<double>(i), span);
+    ok = ok && !found.first;
+    results.push_back(as_json(names[i], found));
+    bar.clear();
+    if (o.json) continue;
+    fmt::print("{}", outcome_text(names[i], found));
+    if (found.first) fmt::print("{}", failure_text(names[i], *found.first));
+    std::fflush(stdout);
+  }
+  if (o.json)
+    fmt::print("{}\n", nlohmann::ordered_json{{"ok", ok}, {"allocators", results}}.dump(2));
+  return ok ? all_well : found_wrong;
+}
+
+trial read_token(const std::string& token) {
+  try {
+    trial t = trial::from_token(token);
+    if (t.bounds.lanes > most_lanes || t.pool_bytes > most_pool)
+      throw error("it asks for a pool or a grid too large");
+    return t;
+  } catch (const error& e) {
+    throw input_error(fmt::format("--replay: {}", e.what()));
+  }
+}
+
+int replay(const options& o, const std::vector<std::string_view>& names) {
+  if (names.size() != 1)
+    throw input_error("--replay needs the one allocator its token was printed for");
+  const trial t = read_token(o.token);
+  replay_result result;
+  std::vector<std::string> lines;
+  visit_allocator(names[0], [&](auto entry) {
+    using allocator_type = typename decltype(entry)::type;
+    allocator_explorer<allocator_type> explorer(
+        options_for<allocator_type>({.pool_bytes = t.pool_bytes}));
+    result = explorer.replay(t, [&](const std::string& line) {
+      if (o.json)
+        lines.push_back(line);
+      else
+        fmt::print("{}\n", line);
+    });
+  });
+  if (o.json) {
+    const nlohmann::ordered_json out = {{"name", names[0]},
+                                        {"ok", result.ok()},
+                                        {"failure", result.failure},
+                                        {"steps", result.steps},
+                                        {"lines", lines}};
+    fmt::print("{}\n", out.dump(2));
+  }
+  return result.ok() ? all_well : found_wrong;
+}
+
+double parse_seconds(const std::string& text) {
+  double n = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n))
+    throw input_error(fmt::format("'{}' is not a number of seconds", text));
+  if (n <= 0) throw input_error(fmt::format("{} seconds are not enough to do anything", text));
+  return n;
+}
+
+}  // namespace
+
+void add_explore(CLI::App& app, action& chosen) {
+  const auto o = std::make_shared<options>();
+  CLI::App& command =
+      *app.add_subcommand("explore", "Hunt for a schedule that breaks an allocator");
+  command.add_option("ALLOCATOR", o->allocator, "A name that quarry list prints, or all")
+      ->required()
+      ->type_name("");
+  add_count(command, "--lanes", o->lanes, "Lanes of a grid, at most (default 8)", 1, most_lanes);
+  add_count(command, "--blocks", o->blocks, "Blocks they are spread over, at most (default 2)", 1,
+            most_lanes);
+  add_count(command, "--operations", o->operations, "Calls a lane makes, at most (default 4)", 1,
+            most_lanes);
+  add_count(command, "--schedules", o->schedules, "Schedules to try (default 200000)");
+  add_count(command, "--seed", o->seed, "The first; the next ones follow (default 1)", 0);
+  add_parsed(command, "--seconds", o->seconds, parse_seconds,
+             "Stop after that long, whatever --schedules says", "T");
+  const auto pool = [](const std::string& text) {
+    const bytes n = parse_size(text);
+    if (n.value() < 64 || n.value() > most_pool)
+      throw input_error("a pool to explore has 64 B to 1 GiB");
+    return n;
+  };
+  add_parsed(command, "--pool", o->pool, pool,
+             "Largest pool, small so that it runs full (default 1K)", "SIZE");
+  add_choice(command, "--strategy", o->strategy, {"random", "pct", "both", "lockstep"},
+             "How schedules are drawn (default both: random and pct)");
+  command
+      .add_option("--replay", o->token,
+                  "Run the one schedule of this token again, told step by step")
+      ->type_name("TOKEN");
+  command.add_flag("--json", o->json, "Print JSON");
+  command.footer(
+      "A small grid runs on one thread; at every atomic a seeded scheduler decides which lane goes "
+      "on, and an\n"
+      "oracle watches every block. A failure prints its seed, the smallest script that still "
+      "fails, and a token\n"
+      "that runs it again; the exit code is 1 then.\n\n"
+      "Examples:\n"
+      "  quarry explore AtomicMalloc\n"
+      "  quarry explore all --seconds 10\n"
+      "  quarry explore AWMalloc --lanes 3 --operations 2 --schedules 1000000 --strategy pct");
+  command.callback([o, &chosen] {
+    chosen = [o] {
+      const auto names = find_allocators(o->allocator);
+      return o->token.empty() ? explore(*o, names) : replay(*o, names);
+    };
+  });
+}
+
+}  // namespace quarry::tool

@@ -1,0 +1,48 @@
+// SPDX-License-Identifier: Apache-2.0
+/// What an exploration found, in words.
+
+#include "common/text.hpp"
+#include "explore/run.hpp"
+
+#include <fmt/format.h>
+
+namespace quarry::tool {
+namespace {
+
+std::string indented(std::string_view text) {
+  std::string out;
+  while (!text.empty()) {
+    const std::size_t end = std::min(text.find('\n'), text.size());
+    out += fmt::format("    {}\n", text.substr(0, end));
+    text.remove_prefix(std::min(end + 1, text.size()));
+  }
+  return out;
+}
+
+}  // namespace
+
+std::string replay_command(std::string_view name, std::string_view token) {
+  return fmt::format("quarry explore {} --replay {}", name, token);
+}
+
+std::string outcome_text(std::string_view name, const exploration& done) {
+  const auto figure = [](std::uint64_t n) { return rounded(static_cast<double>(n)); };
+  return fmt::format(
+      "{:<18}  {}  {} schedules in {:.1f} s: {} steps, {} blocks served, {} refused, {} freed\n",
+      name, done.first ? "FAILED" : "sound ", grouped(done.schedules), done.seconds,
+      figure(done.steps), figure(done.served), figure(done.refused), figure(done.freed));
+}
+
+std::string failure_text(std::string_view name, const exploration_failure& failure) {
+  std::string out = fmt::format("  seed {}: {}\n", failure.seed, failure.text);
+  out += fmt::format("  smallest script found, {} of {} operations:\n{}", failure.small_operations,
+                     failure.operations, indented(failure.small_script));
+  if (failure.small_text != failure.text)
+    out += fmt::format("  it fails so: {}\n", failure.small_text);
+  out += fmt::format("  step by step:  {}\n", replay_command(name, failure.small_token));
+  if (failure.token != failure.small_token)
+    out += fmt::format("  the whole run: {}\n", replay_command(name, failure.token));
+  return out;
+}
+
+}  // namespace quarry::tool

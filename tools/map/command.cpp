@@ -1,0 +1,224 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry map: what a heap looks like inside after a while.
+
+#include "common/command.hpp"
+#include "bench/record_file.hpp"
+#include "common/catalogue.hpp"
+#include "map/picture.hpp"
+#include "map/run.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+#include <memory>
+
+namespace quarry::tool {
+namespace {
+
+struct options {
+  std::string allocator = "Quarry";
+  std::string output;
+  std::string out;
+  map_plan plan;
+  bool json = false;
+};
+
+struct picture {
+  std::string name;
+  map_result result;
+};
+
+/// Names of those that can tell.
+std::vector<std::string> mapping_names() {
+  std::vector<std::string> names;
+  for_each_allocator([&](auto entry) {
+    if constexpr (mapping_allocator<typename decltype(entry)::type>) names.emplace_back(entry.name);
+  });
+  return names;
+}
+
+picture take(const options& o) {
+  const auto names = find_allocators(o.allocator);
+  if (names.size() != 1)
+    throw input_error("--allocator: one heap is drawn at a time; there are " +
+                      joined(mapping_names()));
+  picture p{std::string(names[0]), {}};
+  bool known = false;
+  visit_allocator(names[0], [&](auto entry) {
+    using allocator_type = typename decltype(entry)::type;
+    if constexpr (mapping_allocator<allocator_type>) {
+      if (o.plan.heap < allocator_type::can.min_pool)
+        throw input_error(fmt::format("--heap {} is too small for {}: the least is {}",
+                                      to_text(bytes(o.plan.heap)), entry.name,
+                                      to_text(bytes(allocator_type::can.min_pool))));
+      p.result = run_map<allocator_type>(o.plan);
+      known = true;
+    }
+  });
+  if (!known)
+    throw input_error(p.name + " can not tell what its pool is cut into; there are " +
+                      joined(mapping_names()));
+  return p;
+}
+
+map_caption caption_of(const options& o, const picture& p) {
+  const heap_statistics& s = p.result.statistics;
+  map_caption c;
+  c.title = fmt::format("{}: a heap of {} after {} rounds", p.name, to_text(bytes(o.plan.heap)),
+                        o.plan.rounds);
+  c.workload = fmt::format(
+      "{} lanes, each with up to {} blocks of {} to {}, of which a round frees {} %; seed {}",
+      grouped(o.plan.lanes), o.plan.places, to_text(bytes(o.plan.sizes.least)),
+      to_text(bytes(o.plan.sizes.most)), o.plan.free_percent, o.plan.seed);
+  if (s.live_bytes) c.figures += fmt::format("{} live", to_text(bytes(*s.live_bytes)));
+  if (s.live_blocks) c.figures += fmt::format(" in {} blocks", grouped(*s.live_blocks));
+  if (s.free_bytes) c.figures += fmt::format("; {} free", to_text(bytes(*s.free_bytes)));
+  if (s.largest_free)
+    c.figures += fmt::format(", {} in one piece", to_text(bytes(*s.largest_free)));
+  if (s.fragmentation())
+    c.figures += fmt::format(", fragmentation {:.0f} %", 100 * *s.fragmentation());
+  if (s.extent_bytes) c.figures += fmt::format("; extent {}", to_text(bytes(*s.extent_bytes)));
+  c.figures += fmt::format("; {} requests refused", grouped(s.refused.count));
+  return c;
+}
+
+nlohmann::ordered_json as_json(const options& o, const picture& p) {
+  const heap_statistics& s = p.result.statistics;
+  const auto known = [](const auto& n) {
+    return n ? nlohmann::ordered_json(*n) : nlohmann::ordered_json();
+  };
+  nlohmann::ordered_json out;
+  out["allocator"] = p.name;
+  out["seed"] = o.plan.seed;
+  out["rounds"] = o.plan.rounds;
+  out["lanes"] = o.plan.lanes;
+  out["pool_bytes"] = s.pool_bytes;
+  out["metadata_bytes"] = s.metadata_bytes;
+  out["live_blocks"] = known(s.live_blocks);
+  out["live_bytes"] = known(s.live_bytes);
+  out["free_bytes"] = known(s.free_bytes);
+  out["largest_free"] = known(s.largest_free);
+  out["extent_bytes"] = known(s.extent_bytes);
+  out["fragmentation"] = known(s.fragmentation());
+  out["refused"] = s.refused.count;
+  out["problem"] = p.result.problem;
+  out["pieces"] = nlohmann::ordered_json::array();
+  for (const pool_piece& piece : p.result.pieces)
+    out["pieces"].push_back({{"offset", piece.offset},
+                             {"size", piece.size},
+                             {"kind", kind_name(piece.kind)},
+                             {"block_bytes", piece.block_bytes},
+                             {"blocks", piece.blocks},
+                             {"live", piece.live}});
+  return out;
+}
+
+/// Few characters a row: for a look without a picture.
+void print_table(const options& o, const picture& p) {
+  const heap_statistics& s = p.result.statistics;
+  const map_caption caption = caption_of(o, p);
+  fmt::print("{}\n{}\n{}\n\n", caption.title, caption.workload, caption.figures);
+  table kinds({{"pool"}, {"bytes", right}, {"share", right}});
+  for (unsigned k = 0; k < s.piece_bytes.size(); ++k)
+    if (s.piece_bytes[k] != 0)
+      kinds.add({std::string(kind_name(static_cast<piece_kind>(k))),
+                 to_text(bytes(s.piece_bytes[k])),
+                 fmt::format("{:.1f} %", 100 * static_cast<double>(s.piece_bytes[k]) /
+                                             static_cast<double>(o.plan.heap))});
+  fmt::print("{}", kinds.text());
+  table classes({{"block", right}, {"live", right}, {"free", right}});
+  bool any = false;
+  for (const size_class_statistics& c : s.classes) {
+    if (c.live_blocks + c.free_blocks == 0) continue;
+    classes.add({to_text(bytes(c.block_bytes)), grouped(c.live_blocks), grouped(c.free_blocks)});
+    any = true;
+  }
+  if (any) fmt::print("\n{}", classes.text());
+}
+
+heap_map cells_of(const picture& p) {
+  std::uint64_t size = 0;
+  for (const pool_piece& piece : p.result.pieces) size = std::max(size, piece.offset + piece.size);
+  return cut_into_cells(p.result.pieces, size);
+}
+
+std::string as_svg(const options& o, const picture& p) {
+  return draw_svg(cells_of(p), p.result.pieces, caption_of(o, p));
+}
+
+void write(const options& o, const picture& p) {
+  std::ofstream file(o.output, std::ios::binary);
+  file << (o.output.ends_with(".png") ? draw_png(cells_of(p)) : as_svg(o, p));
+  file.close();
+  if (!file) throw input_error("--output: can not write " + o.output);
+}
+
+/// For quarry report, beside measurements.
+void append_record(const options& o, const picture& p, record_file& file) {
+  const nlohmann::ordered_json line = {{"kind", "map"},
+                                       {"title", caption_of(o, p).title},
+                                       {"allocator", p.name},
+                                       {"backend", "cpu"},
+                                       {"svg", as_svg(o, p)}};
+  file.add(line);
+}
+
+int run(const options& o) {
+  record_file file(o.out);
+  const picture p = take(o);
+  if (!o.output.empty()) write(o, p);
+  if (!o.out.empty()) append_record(o, p, file);
+  if (o.json)
+    fmt::print("{}\n", as_json(o, p).dump(2));
+  else
+    print_table(o, p);
+  if (p.result.problem.empty()) return all_well;
+  fmt::print(stderr, "quarry: the heap's metadata is wrong: {}\n", p.result.problem);
+  return found_wrong;
+}
+
+}  // namespace
+
+void add_map(CLI::App& app, action& chosen) {
+  const auto o = std::make_shared<options>();
+  CLI::App& command =
+      *app.add_subcommand("map", "What a heap looks like inside after a while, as a picture");
+  command.add_option("--allocator", o->allocator, "Whose heap (default Quarry)")->type_name("NAME");
+  command
+      .add_option("--output", o->output,
+                  "Draw it into this file: .svg, or .png for the cells alone")
+      ->type_name("FILE");
+  command
+      .add_option("--out", o->out, "Append it to this file as a line of JSON, for quarry report")
+      ->type_name("FILE");
+  command.add_flag("--json", o->json, "Print JSON, with every piece of the pool");
+  const auto size = [](const std::string& text) { return parse_size(text).value(); };
+  add_parsed(command, "--heap", o->plan.heap, size, "Size of the heap (default 16MiB)", "SIZE");
+  const auto sizes = [](const std::string& text) {
+    const size_range r = parse_size_range(text);
+    if (r.least == 0) throw input_error("a block has at least one byte");
+    if (r.most > std::uint64_t{1} << 30)
+      throw input_error("blocks of 1 GiB are the largest that are drawn");
+    return r;
+  };
+  add_parsed(command, "--sizes", o->plan.sizes, sizes, "Bytes that lanes ask for (default 16-4K)",
+             "SIZE|MIN-MAX");
+  add_count(command, "--lanes", o->plan.lanes, "Lanes (default 1024)", 1, 1 << 20);
+  add_count(command, "--places", o->plan.places, "Blocks that a lane holds at most (default 8)", 1,
+            4096);
+  add_count(command, "--rounds", o->plan.rounds,
+            "Kernels; in each a lane fills and empties its places (default 6)", 1, 100'000);
+  add_count(command, "--free-percent", o->plan.free_percent,
+            "Chance that a block is freed in a round (default 40)", 0, 100);
+  add_count(command, "--seed", o->plan.seed, "What is drawn at random (default 1)", 0);
+  command.footer(
+      "Examples:\n"
+      "  quarry map --output heap.svg\n"
+      "  quarry map --allocator CFMalloc --heap 4M --sizes 64-1K --rounds 50 --output heap.svg\n"
+      "  quarry map --out figures.jsonl && quarry report figures.jsonl -o report.html\n"
+      "  quarry map --json | jq '.pieces[] | select(.kind == \"free\")'");
+  command.callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+}
+
+}  // namespace quarry::tool

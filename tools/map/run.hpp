@@ -1,0 +1,76 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// The workload of quarry map, on the CPU executor with one worker, so that a seed means one picture.
+///
+/// Each lane has a few places. In a round it goes through them: an empty one gets a block of a random size, a full one
+/// is emptied with the given chance. Allocators that free nothing only fill.
+
+#include "common/parse.hpp"
+
+#include <quarry/heap.hpp>
+
+#include <cstdint>
+#include <vector>
+
+namespace quarry::tool {
+
+struct map_plan {
+  std::uint64_t heap = 16 << 20;
+  size_range sizes{16, 4096};
+  std::uint64_t lanes = 1024;
+  std::uint64_t places = 8;  // of each lane
+  std::uint64_t rounds = 6;
+  std::uint64_t free_percent = 40;
+  std::uint64_t seed = 1;
+};
+
+struct map_result {
+  heap_statistics statistics;
+  std::vector<pool_piece> pieces;
+  std::string problem;  // of the metadata; empty: all is well
+};
+
+template <class Ref>
+struct map_kernel {
+  Ref heap;
+  map_plan plan;
+  std::uint64_t round;
+  void** blocks;
+
+  void operator()() const {
+    const std::uint64_t me = simt::global_thread();
+    if (me >= plan.lanes) return;
+    simt::lane_random draw(plan.seed * 1'000'003 + round * plan.lanes + me);
+    for (std::uint64_t i = 0; i < plan.places; ++i) {
+      void*& block = blocks[me * plan.places + i];
+      if constexpr (Ref::can.frees_one) {
+        if (block != nullptr && draw.below(100) < plan.free_percent) {
+          heap.free(block);
+          block = nullptr;
+          continue;
+        }
+      }
+      if (block != nullptr) continue;
+      const auto spread = static_cast<std::uint32_t>(plan.sizes.most - plan.sizes.least + 1);
+      block = heap.malloc(plan.sizes.least + draw.below(spread));
+    }
+  }
+};
+
+template <mapping_allocator Allocator>
+map_result run_map(const map_plan& plan) {
+  const heap<Allocator, cpu> h{bytes(plan.heap)};
+  std::vector<void*> blocks(plan.lanes * plan.places);
+  const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.lanes, 128));
+  const auto count = static_cast<std::uint32_t>(ceil_div(plan.lanes, std::uint64_t{threads}));
+  for (std::uint64_t round = 0; round < plan.rounds; ++round)
+    launch<cpu>({.blocks = count, .threads = threads, .workers = 1},
+                map_kernel<heap_ref<Allocator, cpu>>{h.ref(), plan, round, blocks.data()});
+  map_result result{h.statistics(), {}, h.check_invariants()};
+  h.on_host([&](const Allocator& a) {
+    a.visit_pieces([&](const pool_piece& p) { result.pieces.push_back(p); });
+  });
+  return result;
+}
+
+}  // namespace quarry::tool

@@ -1,0 +1,15 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "region/command.hpp"
+
+namespace quarry::tool {
+
+void add_region(CLI::App& app, action& chosen) {
+  CLI::App* region =
+      app.add_subcommand("region", "Regions on the CPU: fragmentation, speed, snapshots");
+  region->require_subcommand(1, 1);
+  add_region_fragmentation(*region, chosen);
+  add_region_peers(*region, chosen);
+  add_region_snapshot(*region, chosen);
+}
+
+}  // namespace quarry::tool

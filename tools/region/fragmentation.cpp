@@ -1,0 +1,231 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry region fragmentation: the fragmentation benchmark of Lyberis et al. (2012), Figures 4a to
+/// 4c. One region; at every step an object is allocated or a random one freed. What is watched: full
+/// and partial slabs, the bytes asked for, and what packing the region would give.
+///
+///   growing   192 B, 60 % allocations
+///   phases    192 B, 75 %, 25 %, 70 %, 30 %, 60 % in turn
+///   sizes     the same phases, six sizes
+
+#include "bench/environment.hpp"
+#include "bench/record_file.hpp"
+#include "chart/svg_chart.hpp"
+#include "region/command.hpp"
+#include "region/workloads.hpp"
+
+#include <quarry/region.hpp>
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <fstream>
+
+namespace quarry::tool {
+namespace {
+
+struct options {
+  std::string workload = "all";
+  std::uint64_t steps = 200'000;
+  std::uint64_t samples = 20;
+  std::string plot;
+  std::string out;
+  bool json = false;
+};
+
+struct sample {
+  std::uint64_t step;
+  std::uint64_t asked;  // bytes the application holds
+  region_statistics slabs;
+  double ranges_per_mib;
+  double packed_per_live;
+  std::uint64_t ranges;
+};
+
+struct figure {
+  std::string name;
+  std::vector<sample> samples;
+};
+
+sample look(region_tree& tree, region_id id, std::uint64_t step, std::uint64_t asked) {
+  const packed_region packed = pack(tree, id).value;
+  return {step,
+          asked,
+          tree.statistics(id).value,
+          packed.ranges_per_mib(),
+          packed.bytes_per_live_byte(),
+          packed.ranges.size()};
+}
+
+figure run(const std::string& name, const options& o) {
+  static constexpr unsigned phases[] = {75, 25, 70, 30, 60};
+  region_tree tree;
+  region r(tree);
+  quick_random random(4);
+  struct object {
+    void* p;
+    std::size_t size;
+  };
+  std::vector<object> live;
+  std::uint64_t asked = 0;
+  figure f{name, {}};
+  for (std::uint64_t step = 0; step <= o.steps; ++step) {
+    if (step % std::max<std::uint64_t>(o.steps / o.samples, 1) == 0)
+      f.samples.push_back(look(tree, r.id(), step, asked));
+    const unsigned percent =
+        name == "growing" ? 60 : phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)];
+    if (random.below(100) < percent || live.empty()) {
+      const std::size_t n = name == "sizes" ? paper_sizes[random.below(6)] : 192;
+      live.push_back({r.alloc(n), n});
+      asked += n;
+    } else {
+      std::swap(live[random.below(live.size())], live.back());
+      r.free(live.back().p);
+      asked -= live.back().size;
+      live.pop_back();
+    }
+  }
+  if (const std::string fault = tree.check_invariants(); !fault.empty()) throw error(fault);
+  return f;
+}
+
+std::string description_of(const std::string& name) {
+  if (name == "growing") return "192 B, 60 % allocations";
+  return name == "sizes" ? "192 B and five other sizes, in phases" : "192 B, in phases";
+}
+
+void print(const figure& f) {
+  fmt::print("{}: {}\n", f.name, description_of(f.name));
+  table t({{"step", right},
+           {"live KiB", right},
+           {"full", right},
+           {"partial", right},
+           {"empty", right},
+           {"ranges", right},
+           {"ranges/MiB", right},
+           {"packed/live", right}});
+  for (const sample& s : f.samples)
+    t.add({grouped(s.step), grouped(s.asked / 1024), grouped(s.slabs.pool.full_slabs),
+           grouped(s.slabs.pool.partial_slabs), grouped(s.slabs.pool.empty_slabs),
+           grouped(s.ranges), fmt::format("{:.2f}", s.ranges_per_mib),
+           fmt::format("{:.3f}", s.packed_per_live)});
+  fmt::print("{}\n", t.text());
+}
+
+nlohmann::ordered_json as_json(const figure& f) {
+  nlohmann::ordered_json out;
+  out["workload"] = f.name;
+  for (const sample& s : f.samples)
+    out["samples"].push_back({{"step", s.step},
+                              {"asked_bytes", s.asked},
+                              {"full_slabs", s.slabs.pool.full_slabs},
+                              {"partial_slabs", s.slabs.pool.partial_slabs},
+                              {"empty_slabs", s.slabs.pool.empty_slabs},
+                              {"ranges", s.ranges},
+                              {"ranges_per_mib", s.ranges_per_mib},
+                              {"packed_per_live", s.packed_per_live}});
+  return out;
+}
+
+/// The curves of a figure: slabs and, for comparison, bytes asked for as slabs of 4096.
+struct slab_curve {
+  const char* name;
+  double (*of)(const sample&);
+};
+constexpr slab_curve slab_curves[] = {
+    {"full", [](const sample& s) { return static_cast<double>(s.slabs.pool.full_slabs); }},
+    {"partial", [](const sample& s) { return static_cast<double>(s.slabs.pool.partial_slabs); }},
+    {"asked for / 4096", [](const sample& s) { return static_cast<double>(s.asked) / 4096; }}};
+
+/// For quarry report.
+void append_record(const figure& f, const options& o, const bench_environment& where,
+                   record_file& file) {
+  const std::string id = "region-" + f.name;
+  file.add(
+      {{"kind", "experiment"},
+       {"id", id},
+       {"title", "Slabs of a region: " + description_of(f.name)},
+       {"source", fmt::format("Lyberis et al. 2012, Figure {}", f.name == "growing"  ? "4a"
+                                                                : f.name == "phases" ? "4b"
+                                                                                     : "4c")},
+       {"x", {{"name", "steps"}, {"unit", ""}, {"scale", "linear"}}},
+       {"y", {{{"field", "slabs"}, {"name", "slabs"}, {"scale", "linear"}, {"better", "none"}}}},
+       {"form", "lines"},
+       {"note", "at every step an object is allocated or a random one freed"}});
+  for (const slab_curve& curve : slab_curves)
+    for (const sample& s : f.samples) {
+      nlohmann::ordered_json point = {
+          {"kind", "point"},
+          {"experiment", id},
+          {"allocator", "regions"},
+          {"series", curve.name},
+          {"x", s.step},
+          {"command",
+           fmt::format("quarry region fragmentation --workload {} --steps {} --samples {}", f.name,
+                       o.steps, o.samples)}};
+      point.update(environment_fields(where));
+      point.update({{"outcome", "ok"}, {"note", ""}, {"slabs", curve.of(s)}});
+      file.add(point);
+    }
+}
+
+chart slabs_of(const figure& f) {
+  chart c;
+  c.title = f.name;
+  c.subtitle = "slabs over steps";
+  c.x = {"steps", "", axis_scale::linear, {}};
+  c.y = {"slabs", "", axis_scale::linear, {}};
+  for (const slab_curve& drawn : slab_curves) {
+    const bool for_comparison = &drawn == std::end(slab_curves) - 1;
+    chart_curve curve{drawn.name,
+                      "",
+                      look_of(static_cast<unsigned>(c.curves.size()), for_comparison ? 1 : 0),
+                      {}};
+    for (const sample& s : f.samples)
+      curve.dots.push_back({static_cast<double>(s.step), drawn.of(s)});
+    c.curves.push_back(curve);
+  }
+  return c;
+}
+
+int run_all(const options& o) {
+  record_file file(o.out);
+  std::vector<figure> figures;
+  for (const char* name : {"growing", "phases", "sizes"})
+    if (o.workload == "all" || o.workload == name) figures.push_back(run(name, o));
+  if (!o.plot.empty()) {
+    std::ofstream out(o.plot);
+    std::vector<chart> charts;
+    for (const figure& f : figures) charts.push_back(slabs_of(f));
+    out << chart_svg(charts);
+    if (!out) throw input_error("can not write " + o.plot);
+  }
+  const bench_environment where = describe_host();
+  for (const figure& f : figures) append_record(f, o, where, file);
+  nlohmann::ordered_json all = nlohmann::ordered_json::array();
+  for (const figure& f : figures)
+    if (o.json)
+      all.push_back(as_json(f));
+    else
+      print(f);
+  if (o.json) fmt::print("{}\n", all.dump(2));
+  return all_well;
+}
+
+}  // namespace
+
+void add_region_fragmentation(CLI::App& region, action& chosen) {
+  auto o = std::make_shared<options>();
+  CLI::App* command = region.add_subcommand(
+      "fragmentation",
+      "Full and partial slabs over time under random allocation (Lyberis et al., Figures 4a-c)");
+  add_choice(*command, "--workload", o->workload, {"all", "growing", "phases", "sizes"}, "Which");
+  add_count(*command, "--steps", o->steps, "Allocations and frees", 5);
+  add_count(*command, "--samples", o->samples, "Lines of the table", 1);
+  command->add_option("--plot", o->plot, "Write the curves to this SVG file");
+  command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
+      ->type_name("FILE");
+  command->add_flag("--json", o->json, "Print JSON");
+  command->callback([o, &chosen] { chosen = [o] { return run_all(*o); }; });
+}
+
+}  // namespace quarry::tool

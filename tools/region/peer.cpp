@@ -1,0 +1,103 @@
+// SPDX-License-Identifier: Apache-2.0
+/// One workload, one allocator, one process: region_peer malloc|regions WORKLOAD [OPERATIONS].
+/// With LD_PRELOAD, malloc is another library's. Prints numbers, one line. `quarry region peers`
+/// starts it for every allocator in turn, so that all run the same code on the same machine.
+
+#include "region/workloads.hpp"
+
+#include <quarry/region.hpp>
+#include <quarry/region/region_heap.hpp>
+
+#include <cstdlib>
+#include <string_view>
+
+namespace {
+
+using namespace quarry;
+using namespace quarry::tool;
+
+struct system_malloc {
+  static void* malloc(std::size_t n) { return std::malloc(n); }
+  static void free(void* p) { std::free(p); }
+};
+
+/// One region of one thread.
+struct lone_region {
+  region_tree tree;
+  region it{tree};
+  void* malloc(std::size_t n) { return it.alloc(n); }
+  void free(void* p) { it.free(p); }
+};
+
+constexpr std::uint64_t million = 1'000'000;
+
+template <class Heap>
+int one_thread(Heap& heap, std::string_view what, std::uint64_t operations) {
+  if (what == "192-20k") return std::printf("%.3f\n", steady(heap, 20'000, false, operations)), 0;
+  if (what == "192-1m") return std::printf("%.3f\n", steady(heap, million, false, operations)), 0;
+  if (what == "six-20k") return std::printf("%.3f\n", steady(heap, 20'000, true, operations)), 0;
+  if (what == "grow") {
+    const footprint f = grow(heap, million);
+    std::printf("%.4f %.4f\n", f.peak, f.after_free);
+    return 0;
+  }
+  if (what == "free-all") {
+    std::vector<void*> all(million);
+    for (void*& p : all) p = heap.malloc(192);
+    quick_random random(3);
+    for (std::size_t i = all.size() - 1; i > 0; --i) std::swap(all[i], all[random.below(i + 1)]);
+    const stopwatch watch;
+    for (void* p : all) heap.free(p);
+    std::printf("%.0f\n", watch.ns());
+    return 0;
+  }
+  return 2;
+}
+
+template <class Heap>
+int many_threads(Heap& heap, std::string_view what, std::uint64_t operations) {
+  const unsigned threads = std::max(2u, std::thread::hardware_concurrency());
+  if (what == "larson") return std::printf("%.3f\n", larson(heap, threads, operations)), 0;
+  if (what == "pass") return std::printf("%.3f\n", pass(heap, threads, operations)), 0;
+  if (what == "scratch") return std::printf("%.3f\n", scratch(heap, threads, operations)), 0;
+  return 2;
+}
+
+/// A region of a million objects, freed at once.
+int free_region() {
+  region_tree tree;
+  region r(tree);
+  std::vector<void*> all(million);
+  tree.alloc_bulk(r.id(), 192, all);
+  const stopwatch watch;
+  tree.free_region(r.release());
+  std::printf("%.0f\n", watch.ns());
+  return 0;
+}
+
+}  // namespace
+
+int main(int argc, char** argv) {
+  if (argc < 3) {
+    std::fprintf(stderr, "usage: region_peer malloc|regions WORKLOAD [OPERATIONS]\n");
+    return 2;
+  }
+  const std::string_view who = argv[1], what = argv[2];
+  const std::uint64_t operations = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 5 * million;
+  const bool shared = what == "larson" || what == "pass" || what == "scratch";
+  if (who == "malloc") {
+    system_malloc heap;
+    return shared ? many_threads(heap, what, operations) : one_thread(heap, what, operations);
+  }
+  if (what == "free-region") return free_region();
+  if (shared) {
+    region_heap<> heap;
+    return many_threads(heap, what, operations);
+  }
+  if (what == "192-1m-shared") {  // the price of the lock
+    region_heap<> heap;
+    return one_thread(heap, "192-1m", operations);
+  }
+  lone_region heap;
+  return one_thread(heap, what, operations);
+}

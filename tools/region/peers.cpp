@@ -1,0 +1,217 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry region peers: regions beside glibc, jemalloc and mimalloc, as the distribution has them.
+/// Each cell is a process of its own (region_peer); the allocators take turns, so that what else the
+/// machine does hits all of them, and the best of all rounds counts.
+
+#include "bench/environment.hpp"
+#include "bench/record_file.hpp"
+#include "region/command.hpp"
+
+#include <fmt/format.h>
+#include <nlohmann/json.hpp>
+
+#include <array>
+#include <cstdio>
+#include <filesystem>
+#include <map>
+#include <memory>
+#include <optional>
+#include <sstream>
+
+namespace quarry::tool {
+namespace {
+
+namespace fs = std::filesystem;
+
+struct options {
+  std::string peer;
+  std::uint64_t rounds = 5;
+  std::uint64_t operations = 5'000'000;
+  std::string out;
+  bool json = false;
+};
+
+struct allocator_under_test {
+  std::string name;
+  std::string preload;  // a library; empty: none
+};
+
+struct workload {
+  const char* name;
+  const char* unit;
+  const char* what;
+};
+
+constexpr workload workloads[] = {
+    {"192-20k", "ns", "192 B, 20,000 live"},
+    {"192-1m", "ns", "192 B, 1,000,000 live"},
+    {"six-20k", "ns", "64 ... 50048 B, 20,000 live"},
+    {"grow", "ratio", "resident / live, 192 B growing; after a third is freed"},
+    {"free-all", "ns", "1,000,000 objects freed one by one"},
+    {"larson", "ns", "threads replace each other's objects"},
+    {"pass", "ns", "half of the threads allocate, half free"},
+    {"scratch", "ns", "64 B allocated, written, freed by each thread"},
+};
+
+std::optional<std::string> library(const char* file) {
+  for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
+                             "/usr/lib64", "/usr/lib", "/usr/local/lib"})
+    if (fs::exists(fs::path(folder) / file)) return (fs::path(folder) / file).string();
+  return std::nullopt;
+}
+
+std::vector<allocator_under_test> contenders() {
+  std::vector<allocator_under_test> all{{"regions", ""}, {"glibc", ""}};
+  if (const auto found = library("libjemalloc.so.2")) all.push_back({"jemalloc", *found});
+  if (const auto found = library("libmimalloc.so.2")) all.push_back({"mimalloc", *found});
+  return all;
+}
+
+std::string quoted(const std::string& text) {
+  std::string out = "'";
+  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
+  return out + "'";
+}
+
+/// The numbers that one run prints.
+std::vector<double> measure(const options& o, const allocator_under_test& who,
+                            const std::string& what) {
+  std::string line;
+  if (!who.preload.empty()) line = "LD_PRELOAD=" + quoted(who.preload) + " ";
+  line += quoted(o.peer) + (who.name == "regions" ? " regions " : " malloc ") + what + " " +
+          std::to_string(o.operations);
+  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
+  if (pipe == nullptr) throw error("can not start " + o.peer);
+  std::string text;
+  std::array<char, 256> part{};
+  while (std::fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
+  std::istringstream in(text);
+  std::vector<double> numbers;
+  for (double number = 0; in >> number;) numbers.push_back(number);
+  if (numbers.empty()) throw error(o.peer + " " + what + " gave no number for " + who.name);
+  return numbers;
+}
+
+using cell = std::vector<double>;
+
+void keep_least(cell& best, const cell& fresh) {
+  if (best.empty()) best = fresh;
+  for (std::size_t i = 0; i < std::min(best.size(), fresh.size()); ++i)
+    best[i] = std::min(best[i], fresh[i]);
+}
+
+/// Two experiments for quarry report, since what they measure differs: times, and memory.
+constexpr const char* times = "region-peers";
+constexpr const char* memory = "region-peers-memory";
+
+void describe_experiments(record_file& file) {
+  const auto add = [&](const char* id, const char* title, const nlohmann::ordered_json& y) {
+    file.add({{"kind", "experiment"},
+              {"id", id},
+              {"title", title},
+              {"source", ""},
+              {"x", {{"name", "workload"}, {"unit", ""}, {"scale", "category"}}},
+              {"y", nlohmann::ordered_json::array({y})},
+              {"form", "bars"},
+              {"note", "processes of their own, in turns; the best of all rounds"}});
+  };
+  add(times, "Regions beside general allocators: time of a malloc and a free",
+      {{"field", "ns"}, {"name", "time"}, {"unit", "ns"}, {"scale", "log"}});
+  add(memory, "Regions beside general allocators: resident memory by live bytes",
+      {{"field", "ratio"},
+       {"name", "resident / live"},
+       {"unit", ""},
+       {"scale", "linear"},
+       {"better", "less"}});
+}
+
+void append_record(const options& o, const workload& w, const std::string& row,
+                   const std::string& who, double value, const bench_environment& where,
+                   record_file& file) {
+  const bool is_time = w.unit == std::string_view("ns");
+  nlohmann::ordered_json point = {
+      {"kind", "point"},
+      {"experiment", is_time ? times : memory},
+      {"allocator", who},
+      {"series", who},
+      {"x", row},
+      {"command",
+       fmt::format("quarry region peers --rounds {} --operations {}", o.rounds, o.operations)}};
+  point.update(environment_fields(where));
+  point.update({{"outcome", "ok"}, {"note", w.what}, {is_time ? "ns" : "ratio", value}});
+  file.add(point);
+}
+
+int run(options o) {
+  if (o.peer.empty())
+    o.peer = (fs::read_symlink("/proc/self/exe").parent_path() / "region_peer").string();
+  if (!fs::exists(o.peer)) throw input_error("no program " + o.peer + " (see --peer)");
+  record_file file(o.out);
+  const auto all = contenders();
+  nlohmann::ordered_json out;
+  out["rounds"] = o.rounds;
+  out["operations"] = o.operations;
+  std::vector<table::column> columns{{"workload", left}};
+  for (const auto& who : all) columns.push_back({who.name, right});
+  columns.push_back({"regions / best other", right});
+  table t(columns);
+  const bench_environment where = describe_host();
+  describe_experiments(file);
+  for (const workload& w : workloads) {
+    std::map<std::string, cell> best;
+    for (std::uint64_t round = 0; round < o.rounds; ++round)
+      for (const auto& who : all) keep_least(best[who.name], measure(o, who, w.name));
+    for (std::size_t i = 0; i < best["glibc"].size(); ++i) {
+      double other = 1e300;
+      std::vector<std::string> row{i == 0 ? w.name : std::string(w.name) + ", after free"};
+      nlohmann::ordered_json j{{"workload", row[0]}, {"unit", w.unit}, {"what", w.what}};
+      for (const auto& who : all) {
+        row.push_back(fmt::format("{:.4g}", best[who.name][i]));
+        j[who.name] = best[who.name][i];
+        append_record(o, w, row[0], who.name, best[who.name][i], where, file);
+        if (who.name != "regions") other = std::min(other, best[who.name][i]);
+      }
+      row.push_back(fmt::format("{:.3f}", best["regions"][i] / other));
+      j["ratio_to_best"] = best["regions"][i] / other;
+      t.add(row);
+      out["results"].push_back(j);
+    }
+  }
+  cell at_once, one_by_one, locked;
+  for (std::uint64_t round = 0; round < o.rounds; ++round) {
+    keep_least(at_once, measure(o, all[0], "free-region"));
+    keep_least(one_by_one, measure(o, all[0], "free-all"));
+    keep_least(locked, measure(o, all[0], "192-1m-shared"));
+  }
+  out["free_region_ns"] = at_once[0];
+  out["free_one_by_one_ns"] = one_by_one[0];
+  out["shared_192_1m_ns"] = locked[0];
+  if (o.json) {
+    fmt::print("{}\n", out.dump(2));
+    return all_well;
+  }
+  fmt::print("{}\n", t.text());
+  fmt::print(
+      "A region of 1,000,000 objects: freed at once in {:.1f} us, one by one in {:.1f} ms ({:.0f} "
+      "x).\n",
+      at_once[0] / 1e3, one_by_one[0] / 1e6, one_by_one[0] / at_once[0]);
+  fmt::print("192 B, 1,000,000 live, in a shared region (every call locks): {:.1f} ns.\n",
+             locked[0]);
+  return all_well;
+}
+
+}  // namespace
+
+void add_region_peers(CLI::App& region, action& chosen) {
+  auto o = std::make_shared<options>();
+  CLI::App* command = region.add_subcommand("peers", "Regions beside glibc, jemalloc and mimalloc");
+  command->add_option("--peer", o->peer, "The program that runs one workload (beside this one)");
+  add_count(*command, "--rounds", o->rounds, "The best of so many runs counts");
+  add_count(*command, "--operations", o->operations, "Frees in a run, and as many mallocs", 10);
+  command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
+      ->type_name("FILE");
+  command->add_flag("--json", o->json, "Print JSON");
+  command->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+}
+
+}  // namespace quarry::tool

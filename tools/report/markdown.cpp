@@ -1,0 +1,204 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/markdown.hpp"
+
+#include "chart/svg_chart.hpp"
+#include "chart/svg_marks.hpp"
+#include "common/parse.hpp"
+#include "common/text.hpp"
+#include "report/grid.hpp"
+#include "report/rank.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <cctype>
+#include <cmath>
+#include <filesystem>
+#include <fstream>
+
+namespace quarry::tool::report {
+namespace {
+
+constexpr std::size_t grid_columns = 10;
+
+std::string cell_text(const std::string& text) {
+  std::string out;
+  for (const char c : text)
+    out += c == '|' ? std::string("\\|") : c == '\n' ? " " : std::string(1, c);
+  return out;
+}
+
+std::string row_text(const std::vector<std::string>& cells) {
+  std::string out = "|";
+  for (const std::string& c : cells) out += " " + cell_text(c) + " |";
+  return out + "\n";
+}
+
+std::string head_text(const std::vector<std::string>& cells) {
+  std::string out = row_text(cells) + "|";
+  for (std::size_t i = 0; i < cells.size(); ++i) out += " --- |";
+  return out + "\n";
+}
+
+std::string grid_text(const grid& g) {
+  std::string out = head_text(g.head);
+  for (const auto& row : g.rows) {
+    std::vector<std::string> cells;
+    for (const grid_cell& c : row) cells.push_back(c.text);
+    out += row_text(cells);
+  }
+  return out + "\n";
+}
+
+std::string day_of(const std::string& date) { return date.substr(0, date.find('T')); }
+
+std::string runs_text(const document& d) {
+  std::string out =
+      head_text({"backend", "driver", "CUDA", "compiler", "commit", "measured", "points"});
+  for (const run& r : d.runs)
+    out += row_text({d.backends[r.backend].label, r.driver, r.cuda, r.compiler, r.commit,
+                     day_of(r.first_date) == day_of(r.last_date)
+                         ? day_of(r.first_date)
+                         : day_of(r.first_date) + " – " + day_of(r.last_date),
+                     grouped(r.points)});
+  if (d.replaced > 0)
+    out += fmt::format("\n{} points were measured again later; the newest counts.\n",
+                       grouped(d.replaced));
+  return out + "\n";
+}
+
+std::string placed(const std::vector<standing>& list, std::size_t place) {
+  if (list.size() <= place) return "–";
+  if (place == 0) return list[0].series;
+  return fmt::format("{} ({})", list[place].series, slowdown_text(list[place].slowdown));
+}
+
+std::string choice_text(const document& d) {
+  const std::vector<ranking> rankings = rank_all(d, field_of::general);
+  if (rankings.empty()) return "";
+  std::string out =
+      "## Which allocator for which work\n\n"
+      "By the first measure of each experiment, among allocators that free single blocks and "
+      "passed "
+      "every check;\n"
+      "how far others are behind is the geometric mean over the figure of their value to the best "
+      "one's.\n\n" +
+      head_text({"work", "backend", "measure", "best", "next", "last", "lost or wrong"});
+  for (const ranking& r : rankings) {
+    if (!r.main) continue;
+    const experiment& e = d.experiments[r.experiment];
+    const figure& f = e.figures[r.figure];
+    out += row_text({e.title, d.backends[f.backend].label, f.views[r.view].picture.y.title(),
+                     placed(r.whole, 0), placed(r.whole, 1),
+                     r.whole.size() > 2 ? placed(r.whole, r.whole.size() - 1) : "–",
+                     joined(r.unsound)});
+  }
+  for (const summary& s : summarise(d, rankings)) {
+    out += fmt::format("\nOver all {} experiments on {}:\n\n", s.experiments,
+                       d.backends[s.backend].label) +
+           head_text({"allocator", "mean slowdown", "experiments", "best in", "lost or wrong in"});
+    for (const auto* list : {&s.often, &s.seldom})
+      for (const overall& o : *list)
+        out += row_text({o.allocator, mean_text(o), std::to_string(o.experiments),
+                         std::to_string(o.best), std::to_string(o.unsound)});
+  }
+  return out + "\n";
+}
+
+std::string claims_text(const document& d) {
+  if (d.claims.empty()) return "";
+  std::string out = "## What the papers claim\n\n" +
+                    head_text({"paper", "claim", "there", "here", "backend", "how"});
+  for (const claim& c : d.claims) {
+    std::vector<std::string> where;
+    for (const std::size_t m : c.backends) where.push_back(d.backends[m].label);
+    const auto with_unit = [&](const std::string& n) {
+      return n.empty() ? "–" : c.unit.empty() ? n : n + " " + c.unit;
+    };
+    out +=
+        row_text({c.source, c.what, with_unit(c.paper), with_unit(c.ours), joined(where), c.how});
+  }
+  return out + "\n";
+}
+
+std::string remarks_text(const figure& f) {
+  std::string out;
+  for (const remark& r : f.remarks)
+    out += fmt::format(
+        "- {}{}: {}{}\n",
+        r.state < dot_state::refused ? "" : "**" + std::string(state_text(r.state)) + "** ",
+        r.series, r.what, joined(r.at).empty() ? "" : " (" + joined(r.at) + ")");
+  return out.empty() ? "" : out + "\n";
+}
+
+std::string figure_text(const experiment& e, const figure& f, const document& d,
+                        const std::string& pictures) {
+  std::string out = fmt::format("### {}\n\n", d.backends[f.backend].label);
+  for (std::size_t i = 0; i < f.views.size(); ++i) {
+    const view& v = f.views[i];
+    if (e.form == chart_form::table) break;
+    if (i == 1) out += "<details><summary>further measures</summary>\n\n";
+    if (!pictures.empty())
+      out += fmt::format("![{}, {}]({}/{})\n\n", e.title, v.picture.y.title(), pictures,
+                         picture_name(f, v));
+    out += fmt::format("{}:\n\n", v.picture.y.title()) + grid_text(grid_of(v, grid_columns));
+  }
+  if (e.form == chart_form::table)
+    out += grid_text(grid_of(f));
+  else if (f.views.size() > 1)
+    out += "</details>\n\n";
+  out += remarks_text(f);
+  for (const std::string& command : merged(f.commands)) out += "    " + command + "\n";
+  return out + "\n";
+}
+
+}  // namespace
+
+std::string picture_name(const figure& f, const view& v) {
+  return f.anchor + "--" + v.field + ".svg";
+}
+
+std::string picture_name(const heap_picture& m, std::size_t number) {
+  std::string name = fmt::format("heap-{}-", number + 1);
+  for (const unsigned char c : m.allocator)
+    name += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  return name + ".svg";
+}
+
+std::size_t write_pictures(const document& d, const std::string& folder) {
+  std::error_code problem;
+  std::filesystem::create_directories(folder, problem);
+  std::size_t count = 0;
+  const auto write = [&](const std::string& name, const std::string& svg) {
+    const std::filesystem::path file = std::filesystem::path(folder) / name;
+    std::ofstream out(file);
+    out << svg;
+    out.close();
+    if (!out) throw input_error("can not write " + file.string());
+    ++count;
+  };
+  for (const experiment& e : d.experiments)
+    for (const figure& f : e.figures)
+      for (const view& v : f.views)
+        if (e.form != chart_form::table) write(picture_name(f, v), chart_svg(v.picture));
+  for (std::size_t i = 0; i < d.maps.size(); ++i) write(picture_name(d.maps[i], i), d.maps[i].svg);
+  return count;
+}
+
+std::string markdown_of(const document& d, const std::string& title, const std::string& pictures) {
+  std::string out = fmt::format("# {}\n\n", title) + runs_text(d) + choice_text(d) + claims_text(d);
+  for (const experiment& e : d.experiments) {
+    out += fmt::format("## {}\n\n", e.title);
+    if (!e.source.empty()) out += e.source + ".\n\n";
+    if (!e.note.empty()) out += e.note + "\n\n";
+    for (const figure& f : e.figures) out += figure_text(e, f, d, pictures);
+  }
+  if (!d.maps.empty() && !pictures.empty()) {
+    out += "## Heaps from inside\n\n";
+    for (std::size_t i = 0; i < d.maps.size(); ++i)
+      out += fmt::format("![{}]({}/{})\n\n", d.maps[i].title, pictures, picture_name(d.maps[i], i));
+  }
+  return out;
+}
+
+}  // namespace quarry::tool::report

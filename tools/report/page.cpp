@@ -1,0 +1,228 @@
+// SPDX-License-Identifier: Apache-2.0
+#include "report/page.hpp"
+
+#include "chart/svg_frame.hpp"
+#include "chart/svg_marks.hpp"
+#include "common/parse.hpp"
+#include "report/assets.hpp"
+#include "report/grid.hpp"
+#include "report/rank.hpp"
+
+#include <fmt/chrono.h>
+#include <fmt/format.h>
+
+#include <chrono>
+#include <cmath>
+
+namespace quarry::tool::report {
+namespace {
+
+using out_json = nlohmann::ordered_json;
+
+constexpr std::size_t grid_columns = 40;
+
+/// Six digits are enough for the eye; null where nothing was measured.
+out_json shortened(double v) {
+  if (!std::isfinite(v)) return nullptr;
+  return std::stod(fmt::format("{:.6g}", v));
+}
+
+std::string_view scale_text(axis_scale s) {
+  return s == axis_scale::logarithmic ? "log" : s == axis_scale::category ? "category" : "linear";
+}
+
+std::string_view form_text(chart_form f) {
+  constexpr std::string_view texts[] = {"lines", "bars", "layers", "table"};
+  return texts[static_cast<std::size_t>(f)];
+}
+
+out_json to_json(const chart_axis& a) {
+  out_json j = {{"name", a.name}, {"unit", a.unit}, {"scale", scale_text(a.scale)}};
+  if (a.scale == axis_scale::category) j["categories"] = a.categories;
+  return j;
+}
+
+out_json to_json(const chart_curve& c) {
+  out_json j = {{"name", c.name}, {"look", {c.look.colour, c.look.marker, c.look.dash}}};
+  j["dots"] = out_json::array();
+  for (const chart_dot& d : c.dots) {
+    out_json dot = {{"x", shortened(d.x)}, {"y", shortened(d.y)}};
+    if (std::isfinite(d.least) && std::isfinite(d.most)) {
+      dot["least"] = shortened(d.least);
+      dot["most"] = shortened(d.most);
+    }
+    if (d.state != dot_state::good) dot["state"] = state_text(d.state);
+    j["dots"].push_back(std::move(dot));
+  }
+  return j;
+}
+
+out_json to_json(const grid& g) {
+  out_json rows = out_json::array();
+  for (const auto& row : g.rows) {
+    out_json cells = out_json::array();
+    for (const grid_cell& c : row)
+      if (c.state == dot_state::good)
+        cells.push_back(c.text);
+      else
+        cells.push_back({c.text, state_text(c.state)});
+    rows.push_back(std::move(cells));
+  }
+  return {{"head", g.head}, {"rows", std::move(rows)}};
+}
+
+out_json to_json(const figure& f, chart_form form) {
+  out_json j = {{"backend", f.backend}, {"anchor", f.anchor}};
+  j["views"] = out_json::array();
+  for (const view& v : f.views) {
+    out_json curves = out_json::array();
+    for (const chart_curve& c : v.picture.curves) curves.push_back(to_json(c));
+    out_json one = {{"field", v.field},
+                    {"form", form_text(v.picture.form)},
+                    {"x", to_json(v.picture.x)},
+                    {"y", to_json(v.picture.y)},
+                    {"curves", std::move(curves)}};
+    if (v.not_shown > 0) one["not_shown"] = v.not_shown;
+    if (form != chart_form::table) one["grid"] = to_json(grid_of(v, grid_columns));
+    j["views"].push_back(std::move(one));
+  }
+  if (form == chart_form::table) j["grid"] = to_json(grid_of(f));
+  j["remarks"] = out_json::array();
+  for (const remark& r : f.remarks)
+    j["remarks"].push_back(
+        {{"state", state_text(r.state)}, {"series", r.series}, {"what", r.what}, {"at", r.at}});
+  j["command"] = merged(f.commands);
+  j["commands"] = out_json::array();
+  for (const series_commands& s : f.commands)
+    j["commands"].push_back({{"series", s.series}, {"commands", s.commands}});
+  return j;
+}
+
+out_json to_json(const std::vector<standing>& list) {
+  out_json j = out_json::array();
+  for (const standing& s : list)
+    j.push_back({{"series", s.series}, {"text", slowdown_text(s.slowdown)}, {"at", s.at}});
+  return j;
+}
+
+out_json to_json(const std::vector<overall>& list) {
+  out_json j = out_json::array();
+  for (const overall& o : list)
+    j.push_back({{"allocator", o.allocator},
+                 {"text", mean_text(o)},
+                 {"experiments", o.experiments},
+                 {"best", o.best},
+                 {"unsound", o.unsound}});
+  return j;
+}
+
+out_json choices(const document& d, field_of who) {
+  const std::vector<ranking> rankings = rank_all(d, who);
+  out_json j = {{"work", out_json::array()}, {"overall", out_json::array()}};
+  for (const ranking& r : rankings) {
+    const experiment& e = d.experiments[r.experiment];
+    const figure& f = e.figures[r.figure];
+    j["work"].push_back({{"title", e.title},
+                         {"anchor", f.anchor},
+                         {"backend", f.backend},
+                         {"measure", f.views[r.view].picture.y.title()},
+                         {"main", r.main},
+                         {"of", r.of},
+                         {"whole", to_json(r.whole)},
+                         {"in_part", to_json(r.in_part)},
+                         {"unsound", r.unsound}});
+  }
+  for (const summary& s : summarise(d, rankings))
+    j["overall"].push_back({{"backend", s.backend},
+                            {"experiments", s.experiments},
+                            {"often", to_json(s.often)},
+                            {"seldom", to_json(s.seldom)}});
+  return j;
+}
+
+out_json palette() {
+  out_json j;
+  for (const std::string_view c : light_colours) j["light"].push_back(c);
+  for (const std::string_view c : dark_colours) j["dark"].push_back(c);
+  for (const std::string_view d : chart_dashes) j["dashes"].push_back(d);
+  for (const marker_outline& m : marker_outlines)
+    j["markers"].push_back({{"path", m.path}, {"open", m.open}});
+  return j;
+}
+
+void replace(std::string& text, std::string_view mark, std::string_view by) {
+  const std::size_t at = text.find(mark);
+  if (at == std::string::npos) throw error(fmt::format("the page has no place for {}", mark));
+  text.replace(at, mark.size(), by);
+}
+
+}  // namespace
+
+out_json page_data(const document& d, const std::string& title) {
+  out_json j = {
+      {"title", title},
+      {"made", fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::chrono::system_clock::now()))},
+      {"points", d.points},
+      {"replaced", d.replaced},
+      {"palette", palette()}};
+  for (const char* key : {"backends", "runs", "experiments", "claims", "maps"})
+    j[key] = out_json::array();
+  for (const backend& m : d.backends)
+    j["backends"].push_back({{"kind", m.kind}, {"label", m.label}, {"slug", m.slug}});
+  for (const run& r : d.runs)
+    j["runs"].push_back({{"backend", r.backend},
+                         {"driver", r.driver},
+                         {"cuda", r.cuda},
+                         {"compiler", r.compiler},
+                         {"commit", r.commit},
+                         {"first", r.first_date},
+                         {"last", r.last_date},
+                         {"points", r.points}});
+  for (const experiment& e : d.experiments) {
+    out_json figures = out_json::array();
+    for (const figure& f : e.figures) figures.push_back(to_json(f, e.form));
+    j["experiments"].push_back({{"id", e.id},
+                                {"title", e.title},
+                                {"source", e.source},
+                                {"note", e.note},
+                                {"group", e.group},
+                                {"form", form_text(e.form)},
+                                {"figures", std::move(figures)}});
+  }
+  j["choice"] = {{"general", choices(d, field_of::general)},
+                 {"everyone", choices(d, field_of::everyone)}};
+  for (const claim& c : d.claims)
+    j["claims"].push_back({{"id", c.id},
+                           {"source", c.source},
+                           {"claim", c.what},
+                           {"paper", c.paper},
+                           {"ours", c.ours},
+                           {"unit", c.unit},
+                           {"how", c.how},
+                           {"ratio", shortened(c.ratio)},
+                           {"backends", c.backends}});
+  for (const heap_picture& m : d.maps)
+    j["maps"].push_back(
+        {{"title", m.title}, {"allocator", m.allocator}, {"svg", m.svg}, {"backends", m.backends}});
+  return j;
+}
+
+std::string page_of(const document& d, const std::string& title) {
+  if (chart_library.empty())
+    throw input_error(
+        "this program was built without Chart.js, which draws the page: install it "
+        "(scripts/install-deps tool), configure and build again; --markdown and --figures work "
+        "without it");
+  std::string data = page_data(d, title).dump();
+  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;)
+    data.replace(at, 1, "\\u003c");  // nothing in it may end the script element
+  std::string page(page_template);
+  replace(page, "{{title}}", xml_escaped(title));
+  replace(page, "{{style}}", page_style);
+  replace(page, "{{library}}", chart_library);
+  replace(page, "{{script}}", page_script);
+  replace(page, "{{data}}", data);
+  return page;
+}
+
+}  // namespace quarry::tool::report

@@ -1,0 +1,205 @@
+// SPDX-License-Identifier: Apache-2.0
+/// quarry graph: a graph whose adjacency lists grow and shrink inside kernels, with each allocator,
+/// after the survey of Winter et al. (2021).
+
+#include "common/command.hpp"
+#include "common/progress.hpp"
+#include "common/text.hpp"
+#include "workloads/graph_experiments.hpp"
+#include "workloads/workload.hpp"
+
+#include <fmt/format.h>
+
+#include <algorithm>
+#include <memory>
+
+namespace quarry::tool {
+namespace {
+
+constexpr std::uint64_t most_batch = std::uint64_t{1} << 26;
+
+struct options : workload_options {
+  std::string experiments = "all";
+  std::uint64_t scale = 0;  // 2^scale vertices; 0: as the machine takes, and so are the next two
+  std::uint64_t degree = 0;
+  std::vector<std::uint64_t> batches;
+};
+
+std::vector<const graph_experiment*> find_graph_experiments(const std::string& typed) {
+  std::vector<const graph_experiment*> chosen;
+  for (const std::string& word : split(typed))
+    for (const graph_experiment& e : graph_experiments())
+      if ((word == "all" || &experiment_named(word) == &e) &&
+          std::find(chosen.begin(), chosen.end(), &e) == chosen.end())
+        chosen.push_back(&e);
+  return chosen;
+}
+
+std::vector<std::uint64_t> points_of(const graph_experiment& e, const options& o,
+                                     const graph_size& size, bool gpu) {
+  if (e.name == "init") {
+    std::vector<std::uint64_t> vertices;
+    for (unsigned scale = size.scale > 6 ? size.scale - 6 : 0; scale <= size.scale; scale += 2)
+      vertices.push_back(std::uint64_t{1} << scale);
+    return vertices;
+  }
+  if (!o.batches.empty()) return o.batches;
+  return gpu ? std::vector<std::uint64_t>{1000, 10'000, 100'000, 1'000'000}
+             : std::vector<std::uint64_t>{100, 1000, 4000};
+}
+
+json description(const graph_experiment& e, const graph_size& size) {
+  json y = {{{"field", "ms"}, {"name", e.time}, {"unit", "ms"}, {"scale", "log"}}};
+  if (!e.free_time.empty())
+    y.push_back({{"field", "free_ms"}, {"name", e.free_time}, {"unit", "ms"}, {"scale", "log"}});
+  const std::string graph =
+      e.name == "init"
+          ? fmt::format("{} edges a vertex", size.degree)
+          : fmt::format("{} vertices, {} edges", grouped(size.vertices()), grouped(size.edges()));
+  return {{"id", "graph-" + std::string(e.name)},
+          {"title", e.title},
+          {"source", "Winter et al. 2021"},
+          {"x", {{"name", e.x_name}, {"unit", ""}, {"scale", "log"}}},
+          {"y", y},
+          {"form", "lines"},
+          {"note", fmt::format("{} R-MAT, {}.", e.note, graph)}};
+}
+
+/// Room for lists that double and are never freed, four times.
+std::uint64_t usual_heap(const graph_size& size, const std::vector<std::uint64_t>& points) {
+  const std::uint64_t most = *std::max_element(points.begin(), points.end());
+  return std::max((64_MiB).value(), 64 * (size.edges() + most) + 256 * size.vertices());
+}
+
+std::string command_line(const options& o, const workload_site& site, const graph_experiment& e,
+                         const graph_size& size, std::uint64_t heap, std::uint64_t x,
+                         std::string_view allocator) {
+  std::string text = fmt::format(
+      "quarry graph --backend {} --experiments {} --scale {} --degree {}", site.backend.name,
+      e.name, e.name == "init" ? log2_floor(x) : size.scale, size.degree);
+  if (e.name != "init") text += fmt::format(" --batches {}", x);
+  text += fmt::format(" --heap {} --repeats {} --allocators {}", heap, o.repeats, allocator);
+  return text + (o.check ? " --check" : "");
+}
+
+std::string cell_text(const json& answer) {
+  if (!measured(answer)) return answer.at("outcome");
+  if (answer.at("corrupt") != 0) return "WRONG";
+  const json &ms = answer.at("ms"), &free_ms = answer.at("free_ms");
+  return free_ms.is_null()
+             ? fmt::format("{:.3f}", ms.get<double>())
+             : fmt::format("{:.3f} / {:.3f}", ms.get<double>(), free_ms.get<double>());
+}
+
+/// One experiment with all allocators; false: something was lost or wrong.
+bool run_experiment(const options& o, const workload_site& site, const graph_experiment& e,
+                    const graph_size& size, workload_record& record, progress& bar) {
+  const std::vector<std::uint64_t> points = points_of(e, o, size, site.gpu());
+  const std::uint64_t heap = o.heap != 0 ? o.heap : usual_heap(size, points);
+  record.experiment(description(e, size));
+  std::vector<table::column> columns = {{"allocator"}};
+  for (const std::uint64_t x : points) columns.push_back({grouped(x), right});
+  table rows(columns);
+  std::string notes;
+  bool ok = true;
+  std::size_t done = 0;
+  for (const std::string_view allocator : site.allocators) {
+    bar.show(static_cast<double>(done++) / static_cast<double>(site.allocators.size()),
+             fmt::format("{}: {}", e.name, allocator));
+    std::vector<std::string> cells = {std::string(allocator)};
+    measure_in_child({{"workload", "graph"},
+                      {"backend", site.backend.name},
+                      {"allocator", allocator},
+                      {"experiment", e.name},
+                      {"scale", size.scale},
+                      {"degree", size.degree},
+                      {"points", points},
+                      {"heap", heap},
+                      {"repeats", o.repeats},
+                      {"check", o.check}},
+                     points.size(), static_cast<double>(o.timeout), [&](const json& answer) {
+                       const std::uint64_t x = points[cells.size() - 1];
+                       cells.push_back(cell_text(answer));
+                       ok = ok && (measured(answer) || answer.at("outcome") == "skipped") &&
+                            answer.at("corrupt") == 0;
+                       if (answer.at("note") != "")
+                         notes += fmt::format("{}, {}: {}\n", allocator, grouped(x),
+                                              answer.at("note").get<std::string>());
+                       record.point(
+                           {{"experiment", "graph-" + std::string(e.name)},
+                            {"allocator", allocator},
+                            {"series", allocator},
+                            {"x", x},
+                            {"command", command_line(o, site, e, size, heap, x, allocator)}},
+                           answer);
+                     });
+    rows.add(cells);
+  }
+  bar.clear();
+  if (o.json) return ok;
+  fmt::print("\n{}: {}{}{}, ms, by {}\n\n{}{}", e.title, e.time, e.free_time.empty() ? "" : " / ",
+             e.free_time, e.x_name, rows.text(), notes);
+  std::fflush(stdout);
+  return ok;
+}
+
+int run(const options& o) {
+  const std::vector<const graph_experiment*> chosen = find_graph_experiments(o.experiments);
+  const workload_site site = find_site(o);
+  const graph_size size{static_cast<unsigned>(o.scale != 0 ? o.scale
+                                              : site.gpu() ? 17
+                                                           : 10),
+                        o.degree != 0 ? o.degree
+                        : site.gpu()  ? 16
+                                      : 8};
+  if (size.edges() > most_batch)
+    throw input_error(
+        fmt::format("{} edges; the most is {}", grouped(size.edges()), grouped(most_batch)));
+  workload_record record(o, site.where);
+  if (!o.json)
+    fmt::print("A graph of {} vertices on {}, medians of {}{}\n", grouped(size.vertices()),
+               site.backend.description, o.repeats,
+               site.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
+  progress bar;
+  bool ok = true;
+  for (const graph_experiment* e : chosen)
+    ok = run_experiment(o, site, *e, size, record, bar) && ok;
+  if (o.json) record.print(ok);
+  return ok ? all_well : found_wrong;
+}
+
+}  // namespace
+
+void add_graph(CLI::App& app, action& chosen) {
+  const auto o = std::make_shared<options>();
+  CLI::App& command = *app.add_subcommand(
+      "graph", "A graph whose lists grow and shrink inside kernels, with each allocator");
+  command.add_option("--experiments", o->experiments, "From the list below, or all (default all)")
+      ->type_name("E,F,...");
+  add_count(command, "--scale", o->scale, "2^N vertices (default 17 on a GPU, 10 on the CPU)", 1,
+            24);
+  add_count(command, "--degree", o->degree,
+            "First edges a vertex (default 16 on a GPU, 8 on the CPU)", 1, 4096);
+  const auto batches = [](const std::string& text) {
+    std::vector<std::uint64_t> counts;
+    for (const std::string& word : split(text)) counts.push_back(parse_count(word, 1, most_batch));
+    return counts;
+  };
+  add_parsed(command, "--batches", o->batches, batches,
+             "Edges of a batch: the axis of all but init", "N,M,...");
+  add_workload_options(command, *o);
+  std::string list = "Experiments:\n";
+  for (const graph_experiment& e : graph_experiments())
+    list += fmt::format("  {:<8} {}\n", e.name, e.note);
+  command.footer(
+      list +
+      "\nThe graph is compared with that of a single thread after the first and the last "
+      "pass, with --check after every\nkernel of the first. The exit code is 1 if it was "
+      "wrong or a pass did not end well.\n\n"
+      "Examples:\n"
+      "  quarry graph --experiments update,range --batches 100,1000\n"
+      "  quarry graph --backend cuda --scale 20 --out graph.jsonl");
+  command.callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+}
+
+}  // namespace quarry::tool

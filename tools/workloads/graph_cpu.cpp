@@ -1,0 +1,12 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The graph on the CPU executor.
+
+#include "workloads/graph_run.hpp"
+
+namespace quarry::tool {
+
+graph_measured measure_graph_cpu(const graph_cell& cell, const graph_request& request) {
+  return measure_graph_named<cpu>(cell, request);
+}
+
+}  // namespace quarry::tool

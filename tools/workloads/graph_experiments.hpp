@@ -1,0 +1,38 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// The experiments of `quarry graph`: their names, and what a point of their axis is.
+
+#include "workloads/graph.hpp"
+
+#include <cstdint>
+#include <span>
+#include <string>
+#include <string_view>
+
+namespace quarry::tool {
+
+/// The graph's size, whatever is done to it.
+struct graph_size {
+  unsigned scale;
+  std::uint64_t degree;
+
+  std::uint32_t vertices() const { return 1u << scale; }
+  std::uint64_t edges() const { return degree << scale; }
+};
+
+struct graph_experiment {
+  std::string_view name;
+  std::string_view title;
+  std::string_view x_name;
+  std::string_view time;       // what ms is
+  std::string_view free_time;  // what free_ms is; empty: there is none
+  std::string_view note;
+  graph_cell (*make)(const graph_size&, std::uint64_t x);
+};
+
+/// In the order of the report.
+std::span<const graph_experiment> graph_experiments();
+/// Throws input_error.
+const graph_experiment& experiment_named(const std::string& name);
+
+}  // namespace quarry::tool

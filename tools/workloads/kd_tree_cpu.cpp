@@ -1,0 +1,14 @@
+// SPDX-License-Identifier: Apache-2.0
+/// The kd-tree build on the CPU executor.
+
+#include "workloads/kd_tree_run.hpp"
+
+namespace quarry::tool {
+
+kd_tree_measured measure_kd_tree_cpu(const apps::scene& s, const apps::kd_input& input,
+                                     const apps::kd_limits& limits,
+                                     const kd_tree_request& request) {
+  return measure_kd_tree_named<cpu>(s, input, limits, request);
+}
+
+}  // namespace quarry::tool
