@@ -4,6 +4,7 @@
 
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
+#include <quarry/simt/stream.hpp>
 
 #include <sys/mman.h>
 
@@ -18,13 +19,14 @@
 
 namespace quarry::simt {
 
-/// Allocation and copying, one specialisation a machine. Fresh memory is zero.
+/// Allocation and copying, one specialisation per backend. Fresh memory is zero. Streams: stream.hpp;
+/// copy always waits, zero never does.
 template <class Backend>
 struct memory;
 
 template <>
 struct memory<cpu> {
-  static void* allocate(std::uint64_t size) {
+  static void* allocate(std::uint64_t size, stream_ref<cpu> = {}) {
     if (size == 0) return nullptr;
     void* p = ::mmap(nullptr, size, PROT_READ | PROT_WRITE,
                      MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -35,10 +37,10 @@ struct memory<cpu> {
   static void release(void* p, std::uint64_t size) noexcept {
     if (p != nullptr) ::munmap(p, size);
   }
-  static void copy(void* to, const void* from, std::uint64_t size) {
+  static void copy(void* to, const void* from, std::uint64_t size, stream_ref<cpu> = {}) {
     if (size != 0) std::memcpy(to, from, size);
   }
-  static void zero(void* p, std::uint64_t size) {
+  static void zero(void* p, std::uint64_t size, stream_ref<cpu> = {}) {
     if (size != 0) std::memset(p, 0, size);
   }
 };
@@ -46,7 +48,7 @@ struct memory<cpu> {
 #if QUARRY_CUDA
 template <>
 struct memory<cuda> {
-  static void* allocate(std::uint64_t size) {
+  static void* allocate(std::uint64_t size, stream_ref<cuda> stream = {}) {
     if (size == 0) return nullptr;
     void* p = nullptr;
     if (const cudaError_t code = cudaMalloc(&p, size); code != cudaSuccess) {
@@ -58,15 +60,20 @@ struct memory<cuda> {
                           " bytes: " + cudaGetErrorString(code) + "; the GPU has " +
                           std::to_string(free) + " of " + std::to_string(total) + " bytes free");
     }
-    zero(p, size);
+    zero(p, size, stream);
+    if (!stream.names_stream()) stream.synchronize();
     return p;
   }
   static void release(void* p, std::uint64_t) noexcept { (void)cudaFree(p); }
-  static void copy(void* to, const void* from, std::uint64_t size) {
-    if (size != 0) check_cuda(cudaMemcpy(to, from, size, cudaMemcpyDefault), "copying memory");
+  static void copy(void* to, const void* from, std::uint64_t size, stream_ref<cuda> stream = {}) {
+    if (size == 0) return;
+    if (!stream.names_stream())
+      return check_cuda(cudaMemcpy(to, from, size, cudaMemcpyDefault), "copying memory");
+    check_cuda(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream.get()), "copying memory");
+    stream.synchronize();
   }
-  static void zero(void* p, std::uint64_t size) {
-    if (size != 0) check_cuda(cudaMemset(p, 0, size), "clearing memory");
+  static void zero(void* p, std::uint64_t size, stream_ref<cuda> stream = {}) {
+    if (size != 0) check_cuda(cudaMemsetAsync(p, 0, size, stream.get()), "clearing memory");
   }
 };
 #endif
@@ -77,8 +84,8 @@ class array {
   static_assert(std::is_trivially_copyable_v<T>);
 
  public:
-  explicit array(std::size_t n)
-      : data_(static_cast<T*>(memory<Backend>::allocate(n * sizeof(T)))), size_(n) {}
+  explicit array(std::size_t n, stream_ref<Backend> stream = {})
+      : data_(static_cast<T*>(memory<Backend>::allocate(n * sizeof(T), stream))), size_(n) {}
   array(array&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   array& operator=(array&& other) noexcept {

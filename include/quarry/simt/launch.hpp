@@ -1,13 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// launch<Backend>(grid, kernel): runs kernel() once per lane and waits for the end.
+/// launch<Backend>(grid, kernel, stream): runs kernel() once per lane.
 ///
-/// Waiting makes an error appear where it was caused, on both machines. Programs that overlap kernels
-/// launch theirs with CUDA's own <<<>>>: device code of this library needs nothing from launch.
+/// Without a stream, launch waits until the kernel has ended, so that an error appears where it was
+/// caused. With a stream, launch enqueues the kernel and returns; the next call that waits for the
+/// stream reports an error of the kernel (stream.hpp). On the CPU backend the kernel has always ended
+/// when launch returns. Device code of this library needs nothing from launch: CUDA's own <<<>>> is
+/// equivalent.
 
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
 #include <quarry/simt/executor/worker_pool.hpp>
+#include <quarry/simt/stream.hpp>
 
 #include <cstdint>
 #include <string>
@@ -45,15 +49,16 @@ __global__ void run_kernel(const Kernel kernel) {
 }  // namespace simt
 
 template <backend Backend = default_backend, class Kernel>
-void launch(const grid& g, const Kernel& kernel) {
+void launch(const grid& g, const Kernel& kernel,
+            [[maybe_unused]] std::type_identity_t<stream_ref<Backend>> stream = {}) {
   simt::check_grid(g);
   if constexpr (std::is_same_v<Backend, cpu>) {
     simt::exec::worker_pool::instance().run(simt::make_job(g, kernel), g.workers, g.step_limit);
   } else {
 #if QUARRY_CUDA
-    simt::run_kernel<<<g.blocks, g.threads>>>(kernel);
+    simt::run_kernel<<<g.blocks, g.threads, 0, stream.get()>>>(kernel);
     simt::check_cuda(cudaGetLastError(), "kernel launch");
-    simt::check_cuda(cudaDeviceSynchronize(), "kernel");
+    if (!stream.names_stream()) simt::check_cuda(cudaDeviceSynchronize(), "kernel");
 #else
     static_assert(std::is_same_v<Backend, cpu>,
                   "launch<quarry::cuda> needs nvcc: compile this file as CUDA");

@@ -11,3 +11,4 @@
 #include <quarry/simt/launch.hpp>
 #include <quarry/simt/random.hpp>
 #include <quarry/simt/reduce.hpp>
+#include <quarry/simt/stream.hpp>
