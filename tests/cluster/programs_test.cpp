@@ -1,6 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Small programs over the simulated network, each with one point to make.
 
+#include "directed_programs.hpp"
+
 #include <quarry/cluster/simulation.hpp>
 
 #include <gtest/gtest.h>
@@ -8,16 +10,7 @@
 namespace quarry::cluster {
 namespace {
 
-simulation_options small_cluster(unsigned workers, std::uint64_t seed = 1) {
-  simulation_options o;
-  o.workers = workers;
-  o.tree = {2, 2};
-  o.seed = seed;
-  o.isolated = true;
-  o.room = 64u << 20;
-  o.plenty = 2;
-  return o;
-}
+using testing::small_cluster;
 
 template <class T>
 T* at(worker& w, void* p) {
@@ -42,57 +35,17 @@ TEST(ClusterProgram, NobodyRunsOutWhileASiblingHoards) {
   EXPECT_EQ(s.check_invariants(), "");
 }
 
-TEST(ClusterProgram, ServesSmallRequestsBehindALargeOneThatIsRefused) {
+TEST(ClusterProgram, ServesSmallRequestsBehindALargeOneThatFails) {
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
-    simulation_options o = small_cluster(8, seed);
-    o.worker.leases = false;
-    o.tree = {2, 4};
-    simulation s(o);
-    s.run([&](worker& w) {
-      const rid r = *w.create(root);
-      EXPECT_TRUE(w.number() != 7 || w.alloc(r, 20u << 20));
-      w.barrier();
-      if (w.number() == 0) {
-        EXPECT_EQ(w.alloc(r, 60u << 20).status, region_status::out_of_memory);
-      } else {
-        EXPECT_EQ(w.alloc(r, 2u << 20).status, region_status::ok) << "seed " << seed;
-      }
-      w.barrier();
-      EXPECT_EQ(w.free_region(r), region_status::ok);
-    });
-    EXPECT_EQ(s.check_invariants(), "");
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    testing::run_large_and_small_requests(seed);
   }
 }
 
-TEST(ClusterProgram, FreesReachTheirOwnerBeforeOthersLearnOfThem) {
+TEST(ClusterProgram, FreesReachTheirOwnerBeforeOtherWorkersLearnOfThem) {
   for (std::uint64_t seed = 1; seed < 20; ++seed) {
-    simulation_options o = small_cluster(4, seed);
-    o.jitter = 200e-6;
-    simulation s(o);
-    const simulation_result result = s.run([&](worker& w) {
-      if (w.number() == 0) {
-        const rid r = *w.create(root);
-        std::vector<void*> all(20);
-        ASSERT_EQ(w.alloc_bulk(r, 200, all), region_status::ok);
-        for (void* p : all) EXPECT_EQ(w.free(p), region_status::ok);
-        const rid regions[] = {r};
-        EXPECT_EQ(w.send(3, regions), region_status::ok);
-        rid theirs[] = {root};
-        EXPECT_EQ(w.receive(3, theirs), region_status::ok);
-        EXPECT_EQ(w.flush(), region_status::ok) << "the frees came after the region had died";
-      } else if (w.number() == 3) {
-        rid regions[] = {root};
-        EXPECT_EQ(w.receive(0, regions), region_status::ok);
-        EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
-        const rid r = *w.create(root);
-        std::vector<void*> all(20);
-        ASSERT_EQ(w.alloc_bulk(r, 200, all), region_status::ok);
-        regions[0] = r;
-        EXPECT_EQ(w.send(0, regions), region_status::ok);
-        EXPECT_EQ(w.free_region(r), region_status::ok);
-      }
-    });
-    EXPECT_EQ(result.left.regions, 0u);
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    testing::run_frees_before_send(seed);
   }
 }
 

@@ -5,6 +5,7 @@
 
 #include "oracle.hpp"
 
+#include <functional>
 #include <random>
 
 namespace quarry::cluster::testing {
@@ -15,6 +16,8 @@ struct program_options {
   unsigned calls = 100;  // of each worker in a round
   bool leases = true;
   std::uint64_t room = 0;
+  /// Whether the oracle has reported something: the program then ends early.
+  std::function<bool()> has_failed = [] { return ::testing::Test::HasFailure(); };
 };
 
 class random_program {
@@ -23,8 +26,8 @@ class random_program {
       : w_(w), oracle_(o), options_(options), random_(options.seed * 1'000'003 + w.number()) {}
 
   void run() {
-    for (unsigned round = 0; round < options_.rounds && !::testing::Test::HasFailure(); ++round) {
-      for (unsigned i = 0; i < options_.calls && !::testing::Test::HasFailure(); ++i) step();
+    for (unsigned round = 0; round < options_.rounds && !options_.has_failed(); ++round) {
+      for (unsigned i = 0; i < options_.calls && !options_.has_failed(); ++i) step();
       flush();
       w_.barrier();
       transfer(round);

@@ -1,43 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Random programs of all calls over the simulated network, checked by an oracle.
 
-#include "random_program.hpp"
-
-#include <quarry/cluster/simulation.hpp>
+#include "random_run.hpp"
 
 namespace quarry::cluster::testing {
 namespace {
-
-struct setting {
-  unsigned workers;
-  ratios tree;
-  bool leases;
-  std::uint64_t room;
-};
-
-std::uint64_t run_program(const setting& s, std::uint64_t seed, unsigned calls) {
-  simulation_options options;
-  options.workers = s.workers;
-  options.tree = s.tree;
-  options.seed = seed;
-  options.isolated = true;
-  options.room = s.room;
-  options.plenty = 1 + seed % 8;
-  options.worker.leases = s.leases;
-  options.jitter = seed % 3 == 0 ? 100e-6 : 2e-6;
-  simulation sim(options);
-  oracle o;
-  program_options program;
-  program.seed = seed;
-  program.calls = calls;
-  program.leases = s.leases;
-  program.room = s.room;
-  const simulation_result r = sim.run([&](worker& w) { random_program(w, o, program).run(); });
-  EXPECT_EQ(r.left.regions, 0u) << "regions are left";
-  EXPECT_EQ(r.left.objects, 0u) << "objects are left";
-  EXPECT_EQ(sim.check_invariants(), "");
-  return o.calls;
-}
 
 class RandomProgram : public ::testing::TestWithParam<setting> {};
 
@@ -45,7 +12,7 @@ TEST_P(RandomProgram, IsServedAsOneAllocatorWouldServeIt) {
   std::uint64_t calls = 0;
   for (std::uint64_t seed = 1; calls < QUARRY_CLUSTER_CALLS && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));
-    calls += run_program(GetParam(), seed, 60);
+    calls += run_random_program(GetParam(), seed, 60);
   }
   RecordProperty("calls", std::to_string(calls));
 }

@@ -8,6 +8,7 @@
 /// A slot is free here, or a living object of the worker's program; what is not ours is in neither.
 /// take and put cost a hash lookup each, none when the magazine was the last one used.
 
+#include <quarry/cluster/detail/fault.hpp>
 #include <quarry/cluster/id.hpp>
 #include <quarry/region/geometry.hpp>
 
@@ -27,6 +28,8 @@ class lease_book {
   static constexpr std::uint64_t first_lease = 32;     // objects
   static constexpr std::uint64_t most_objects = 4096;  // of a lease
   static constexpr std::size_t most_bytes = std::size_t{1} << 20;
+
+  explicit lease_book(detail::fault fault = detail::fault::none) : fault_(fault) {}
 
   static unsigned units_of(std::size_t size) {
     return static_cast<unsigned>((size + unit - 1) / unit);
@@ -74,7 +77,7 @@ class lease_book {
     magazine& m = magazine_of(region, units);
     slab& s = slabs_[base];
     if (s.home != &m) {  // new here, or emptied by another magazine
-      if (s.listed) std::erase(s.home->open, &s);
+      if (s.listed && fault_ != detail::fault::keep_stale_slab_list) std::erase(s.home->open, &s);
       s = {};
       s.base = base;
       s.home = &m;
@@ -247,6 +250,7 @@ class lease_book {
   std::unordered_map<std::uint64_t, slab> slabs_;
   std::unordered_map<key, magazine, key_hash> magazines_;
   magazine* last_ = nullptr;
+  detail::fault fault_;
 };
 
 }  // namespace quarry::cluster

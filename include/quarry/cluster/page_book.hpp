@@ -102,6 +102,12 @@ class page_book {
   }
 
   std::uint64_t free_pages() const { return free_pages_; }
+  /// The number of pages that the holder has.
+  std::uint64_t pages_of(node holder) const {
+    std::uint64_t sum = 0;
+    for (const auto& [first, run] : given_) sum += run.holder == holder ? run.count : 0;
+    return sum;
+  }
   std::uint64_t pages() const { return total_; }
 
   /// Empty: sound.

@@ -30,6 +30,7 @@
 /// answered; so a slot has one owner at any time. Objects that a worker sends away it takes off its
 /// lease, so that whoever frees them then frees plain objects.
 
+#include <quarry/cluster/detail/fault.hpp>
 #include <quarry/cluster/id.hpp>
 #include <quarry/cluster/message.hpp>
 #include <quarry/cluster/page_book.hpp>
@@ -60,6 +61,7 @@ struct scheduler_options {
   std::uint64_t base = default_base;  // of the address space, the same everywhere
   std::uint64_t room = default_room;  // bytes of it
   std::uint64_t plenty = 64;          // pages a scheduler likes to have, for itself and each below
+  detail::fault fault = detail::fault::none;  // for tests
 };
 
 struct scheduler_statistics {
@@ -123,6 +125,8 @@ class scheduler {
   static constexpr slab_number slabs_in_page = default_geometry.slabs_in_page();
   static constexpr unsigned most_hops = 64;
   static constexpr unsigned most_tries = 64;
+
+  bool has(detail::fault f) const { return options_.fault == f; }
 
   /// Slots of a slab that a worker has on loan.
   struct loan {

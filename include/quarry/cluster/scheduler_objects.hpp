@@ -58,7 +58,9 @@ inline void scheduler::on_lease(message m, unsigned tries) {
     std::vector<loan>& loans = x.loans[slab];
     const auto mine =
         std::find_if(loans.begin(), loans.end(), [&](const loan& l) { return l.holder == m.from; });
-    if (mine == loans.end())
+    if (has(detail::fault::omit_lease_record))
+      loans.clear();
+    else if (mine == loans.end())
       loans.push_back({m.from, mask});
     else
       mine->mask |= mask;
@@ -148,6 +150,7 @@ inline region_status scheduler::free_one(
       for (loan& l : it->second) {
         if ((l.mask & at.bit) == 0) continue;
         l.mask ^= at.bit;
+        if (has(detail::fault::reuse_slot_before_revocation)) break;
         ++l.revoking;
         revoking_.insert(address);
         of_holders[l.holder].push_back(address);
@@ -188,7 +191,7 @@ inline void scheduler::on_return_leases(const message& m) {
       if (l.holder != m.from) continue;
       std::uint64_t back = l.mask & m.words[i + 1];
       l.mask &= ~back;
-      if (m.what == verb::release_leases) continue;
+      if (m.what == verb::release_leases && !has(detail::fault::free_released_objects)) continue;
       for (; back != 0; back &= back - 1)
         regions_->free(table.address(slab) +
                        static_cast<unsigned>(std::countr_zero(back)) * default_geometry.slot);

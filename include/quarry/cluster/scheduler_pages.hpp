@@ -123,7 +123,8 @@ inline void scheduler::end_page_wait(std::uint64_t ticket, bool was_all) {
     hungry& h = wait.queue[i];
     ++h.tries;
     if (feed(h)) continue;
-    if (i == 0 && was_all)
+    const bool is_largest = i == 0 || has(detail::fault::fail_small_with_large_request);
+    if (is_largest && was_all)
       refuse(h);
     else
       starve(std::move(h));
@@ -159,6 +160,7 @@ inline void scheduler::return_pages(std::uint64_t leave) {
   up.to = shape_.parent(self_);
   while (book_.free_pages() > leave) {
     const page_run run = book_.remove(book_.free_pages() - leave);
+    if (has(detail::fault::keep_returned_pages)) book_.add(run), leave += run.count;
     up.words.push_back(run.first);
     up.words.push_back(run.count);
     statistics_.pages_returned += run.count;

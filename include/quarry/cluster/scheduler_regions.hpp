@@ -79,6 +79,7 @@ inline void scheduler::created(create_wait wait, const message& a) {
       reply.a = a.a;
     } else {  // freed meanwhile
       reply.status = region_status::stale_region;
+      if (has(detail::fault::keep_child_of_dead_parent)) return send(std::move(reply));
       message undo;
       undo.what = verb::free_region;
       undo.to = scheduler_of(a.a);
@@ -120,7 +121,7 @@ inline void scheduler::on_free_region(message m) {
     wait.dying.push_back(n.id());
     wait.answers += ask_remote_children(n.id(), verb::free_region, ticket);
     const annex* x = annex_of(n.id());
-    if (x == nullptr) return;
+    if (x == nullptr || has(detail::fault::omit_lease_recall)) return;
     for (const auto& [slab, loans] : x->loans)
       for (const loan& l : loans) {
         auto& of_holder = recalls[l.holder];
@@ -128,7 +129,8 @@ inline void scheduler::on_free_region(message m) {
           of_holder.push_back(name_of(n.id()));
       }
   });
-  for (const region_id id : wait.dying) dying_.insert(id.value());
+  if (!has(detail::fault::serve_dying_region))
+    for (const region_id id : wait.dying) dying_.insert(id.value());
   for (auto& [holder, regions] : recalls) {
     message recall;
     recall.what = verb::recall_leases;
@@ -195,7 +197,8 @@ inline void scheduler::on_pack(message m) {
       wait.reply.words.push_back(r.size);
     }
     wait.reply.words.insert(wait.reply.words.end(), {name_of(n.id()), 0});
-    wait.answers += ask_remote_children(n.id(), verb::pack, ticket);
+    if (!has(detail::fault::omit_remote_packing))
+      wait.answers += ask_remote_children(n.id(), verb::pack, ticket);
   });
   wait.request = std::move(m);
   ++wait.answers;

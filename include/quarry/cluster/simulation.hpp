@@ -44,6 +44,7 @@ struct simulation_options {
   std::uint64_t plenty = 64;  // see scheduler_options
   std::size_t stack = std::size_t{256} << 10;
   worker_options worker = {};
+  detail::fault fault = detail::fault::none;  // of the schedulers and the workers; for tests
 };
 
 struct simulation_result {

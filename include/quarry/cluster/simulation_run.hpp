@@ -20,6 +20,8 @@ inline simulation::simulation(const simulation_options& options)
   scheduler_options so;
   so.room = options.room;
   so.plenty = options.plenty;
+  so.fault = options.fault;
+  options_.worker.fault = options.fault;
   for (node n = 0; n < shape_.schedulers(); ++n)
     schedulers_.push_back(std::make_unique<scheduler>(shape_, n, so));
   void* memory = ::mmap(nullptr, stack_stride() * options.workers, PROT_READ | PROT_WRITE,
@@ -188,6 +190,9 @@ inline std::string simulation::check_invariants() const {
     if (s->self() == 0) pages = s->pages().pages();
   }
   if (below != adopted) return "parents and children at different schedulers do not add up";
+  for (node n = 1; n < shape_.schedulers(); ++n)
+    if (schedulers_[shape_.parent(n)]->pages().pages_of(n) != schedulers_[n]->pages().pages())
+      return "the page tables of scheduler " + std::to_string(n) + " and its parent disagree";
   return pages == options_.room / default_geometry.page ? "" : "pages are lost at the top";
 }
 

@@ -20,6 +20,7 @@
 ///
 /// Not thread-safe: a worker is one thread.
 
+#include <quarry/cluster/detail/fault.hpp>
 #include <quarry/cluster/id.hpp>
 #include <quarry/cluster/lease.hpp>
 #include <quarry/cluster/link.hpp>
@@ -53,6 +54,7 @@ inline packed_region joined(std::span<const std::uint64_t> pairs) {
 struct worker_options {
   bool leases = true;
   bool reports = false;  // tells the top every second what was done (scheduler::progress)
+  detail::fault fault = detail::fault::none;  // for tests
 };
 
 /// What a worker did and how often it had to ask.

@@ -8,7 +8,8 @@
 
 namespace quarry::cluster {
 
-inline worker::worker(cluster::link& l, worker_options options) : link_(&l), options_(options) {}
+inline worker::worker(cluster::link& l, worker_options options)
+    : link_(&l), options_(options), leases_(options.fault) {}
 
 // ---- asking -------------------------------------------------------------------------------------
 
@@ -92,7 +93,8 @@ inline void worker::handle(message m) {
       }
       return;
     case verb::recall_leases:
-      for (const rid region : m.words) leases_.drop(region);
+      if (options_.fault != detail::fault::ignore_lease_recall)
+        for (const rid region : m.words) leases_.drop(region);
       return post(m.answered());
     case verb::freed_leased:
       for (const std::uint64_t address : m.words)

@@ -137,7 +137,7 @@ inline region_status worker::hand_over(unsigned peer, std::span<const rid> regio
 inline region_status worker::give(unsigned peer, std::span<const rid> regions,
                                   std::span<void* const> objects, bool gives_away) {
   if (!is_peer(peer)) return region_status::no_such_worker;
-  wait_for_frees();
+  if (options_.fault != detail::fault::defer_frees) wait_for_frees();
   return_leases(detail::named(regions), 0);  // or free slots would be packed as well
   const node to = link_->tree().worker(peer);
   const auto gathered = gather(regions, objects);
