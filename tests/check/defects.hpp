@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The defects of the published algorithms, each alone in a specimen, and how the explorer looks for it.
+/// The defects of the published algorithms, each alone, and the exploration that detects it.
 /// published_test asserts that they are found, defect_table measures how soon.
 
+#include <mutants/published_awmalloc.hpp>
+#include <mutants/published_cfmalloc.hpp>
+#include <mutants/published_cmalloc.hpp>
 #include <quarry/check/explore_allocator.hpp>
-#include <specimens/published_awmalloc.hpp>
-#include <specimens/published_cfmalloc.hpp>
-#include <specimens/published_cmalloc.hpp>
 
 #include <cstdint>
 
@@ -23,12 +23,13 @@ struct defect {
 
 namespace defects {
 
-using namespace specimens;
+using namespace mutants;
 
 // Lanes run one after the other.
 inline constexpr exploration_options in_turn = {.bounds = {.blocks = 4},
                                                 .strategy = exploration_strategy::sequential};
-// C wants a walker that stands, twice overtaken, where a chunk begins again: long scripts, random switching.
+// C wants a walker that stands, twice overtaken, where a chunk begins again: long scripts, random
+// switching.
 inline constexpr exploration_options long_scripts = {
     .bounds = {.operations = 8}, .pool_bytes = 2048, .strategy = exploration_strategy::random};
 
@@ -45,8 +46,8 @@ using only_d_fused = published_cfmalloc<cfmalloc_repairs{.marker_used = true, .b
 using only_e = published_cmalloc<cmalloc_repairs{
     .marker_used = true, .out_of_band = true, .next_before_flag = true}>;
 
-inline constexpr defect<published_awmalloc<awmalloc_repairs{.refuses_too_large = true}>>
-    unreserved = {"AWMalloc: memory never reserved", "which overlaps block #", 10'000};
+inline constexpr defect<published_awmalloc<awmalloc_repairs{.rejects_oversize = true}>> unreserved =
+    {"AWMalloc: memory never reserved", "which overlaps block #", 10'000};
 inline constexpr defect<published_awmalloc<awmalloc_repairs{.adds_again_inside = true}>> too_large =
     {"AWMalloc: a request larger than the pool", "so much can not be served", 200};
 inline constexpr defect<only_a> a = {"A, CMalloc: the end marker is swallowed", "lost memory",

@@ -19,8 +19,9 @@ inline constexpr std::uint64_t scaled(std::uint64_t schedules) {
   return schedules / effort_divisor;
 }
 
-/// For specimens: failing runs, and memory that is user data and header at once, confuse race detectors.
-inline exploration_options for_specimens(exploration_options options) {
+/// Options for mutants and published defects: their failing runs, and words that are user data and
+/// header at once, would make race detectors report.
+inline exploration_options for_mutants(exploration_options options) {
   options.paint_hidden = true;
   return options;
 }
@@ -28,7 +29,7 @@ inline exploration_options for_specimens(exploration_options options) {
 /// The options must lead to a failure whose text contains `text`.
 template <allocator A>
 exploration expect_failure(const exploration_options& options, const std::string& text) {
-  const exploration found = allocator_explorer<A>(for_specimens(options)).run();
+  const exploration found = allocator_explorer<A>(for_mutants(options)).run();
   if (!found.first) {
     ADD_FAILURE() << "no failure in " << found.schedules << " schedules";
     return found;

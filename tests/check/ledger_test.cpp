@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <mutants/repaired_cmalloc.hpp>
 #include <quarry/check/ledger.hpp>
 #include <quarry/pool/bump.hpp>
-#include <specimens/repaired_cmalloc.hpp>
 
 #include <gtest/gtest.h>
 
@@ -24,7 +24,7 @@ TEST(Ledger, AskingOnceAWarpCostsOneAtomicForThirtyTwo) {
   EXPECT_GT(equal.malloc.collectives, 0u);
 }
 TEST(Ledger, CountsFreesWhereThereAreAny) {
-  for (const cost_case& c : measure_costs<specimens::repaired_cmalloc<>>().cases) {
+  for (const cost_case& c : measure_costs<mutants::repaired_cmalloc<>>().cases) {
     EXPECT_EQ(c.free.calls, c.malloc.calls);
     EXPECT_EQ(c.malloc.refused, 0u);
     EXPECT_GE(c.malloc.longest * c.malloc.calls, c.malloc.round_trips);
@@ -32,8 +32,8 @@ TEST(Ledger, CountsFreesWhereThereAreAny) {
   }
 }
 TEST(Ledger, IsTheSameEachTime) {
-  const auto once = measure_costs<specimens::repaired_cmalloc<true>>();
-  const auto twice = measure_costs<specimens::repaired_cmalloc<true>>();
+  const auto once = measure_costs<mutants::repaired_cmalloc<true>>();
+  const auto twice = measure_costs<mutants::repaired_cmalloc<true>>();
   for (std::size_t i = 0; i < once.cases.size(); ++i) {
     EXPECT_EQ(once.cases[i].malloc, twice.cases[i].malloc);
     EXPECT_EQ(once.cases[i].free, twice.cases[i].free);

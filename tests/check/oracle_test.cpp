@@ -2,13 +2,13 @@
 // Every check of the explorer has an allocator that only it condemns.
 #include "effort.hpp"
 
-#include <specimens/broken_cells.hpp>
+#include <mutants/broken_cells.hpp>
 
 namespace quarry {
 namespace {
 
-using specimens::broken_cells;
-using specimens::fault;
+using mutants::broken_cells;
+using mutants::fault;
 
 constexpr exploration_options quick = {
     .schedules = 5'000, .step_limit = 5'000, .refill_one_in = 2, .minimise = false};
@@ -26,23 +26,24 @@ TEST(Oracle, SeesABlockThatIsNotAligned) {
   expect_failure<broken_cells<fault::wrong_alignment>>(quick, "which is not a multiple of 16");
 }
 TEST(Oracle, SeesLostMemory) {
-  expect_failure<broken_cells<fault::forgets_the_last>>(quick, "lost memory: the pool served");
+  expect_failure<broken_cells<fault::leaks_last_cell>>(quick, "lost memory: the pool served");
 }
 TEST(Oracle, SeesACallThatDoesNotEnd) {
-  expect_failure<broken_cells<fault::waits_for_ever>>(quick, "step limit: no end after");
+  expect_failure<broken_cells<fault::spins_when_full>>(quick, "step limit: no end after");
 }
 TEST(Oracle, SeesABrokenInvariant) {
   expect_failure<broken_cells<fault::counts_in_two_steps>>(quick,
                                                            "cells are taken, but the count is");
 }
 TEST(Oracle, SeesUserDataOverwritten) {
-  expect_failure<broken_cells<fault::scribbles>>(quick, "was overwritten while the block was live");
+  expect_failure<broken_cells<fault::writes_to_neighbour>>(
+      quick, "was overwritten while the block was live");
 }
 TEST(Oracle, SeesABlockForNothing) {
-  expect_failure<broken_cells<fault::serves_nothing>>(quick, "nothing was asked for");
+  expect_failure<broken_cells<fault::serves_zero_bytes>>(quick, "nothing was asked for");
 }
 TEST(Oracle, SeesABlockForTooMuch) {
-  expect_failure<broken_cells<fault::serves_everything>>(quick, "so much can not be served");
+  expect_failure<broken_cells<fault::serves_oversize>>(quick, "so much can not be served");
 }
 TEST(Oracle, SeesStatisticsThatDoNotReturnToZero) {
   expect_failure<broken_cells<fault::miscounts>>(quick, "the statistics count");

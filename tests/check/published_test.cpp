@@ -23,7 +23,7 @@ TEST(PublishedCMalloc, A_SwallowsItsEndMarkerEvenWithOneLane) { expect_found(def
 TEST(PublishedCMalloc, B_ReadsUserDataAsAHeader) { expect_found(defects::b); }
 TEST(PublishedCFMalloc, B_ReadsUserDataAsAHeader) { expect_found(defects::b_fused); }
 TEST(PublishedCMalloc, B_NeedsLanesThatInterleave) {
-  exploration_options options = for_specimens(defects::in_turn);
+  exploration_options options = for_mutants(defects::in_turn);
   options.schedules = scaled(50'000);
   expect_survival<defects::only_b>(options);
 }

@@ -3,8 +3,8 @@
 #include "defects.hpp"
 #include "effort.hpp"
 
-#include <specimens/broken_cells.hpp>
-#include <specimens/repaired_cmalloc.hpp>
+#include <mutants/broken_cells.hpp>
+#include <mutants/repaired_cmalloc.hpp>
 
 #include <algorithm>
 #include <set>
@@ -14,9 +14,9 @@ namespace quarry {
 namespace {
 
 using defects::only_b;
-using specimens::broken_cells;
-using specimens::fault;
-using specimens::repaired_cmalloc;
+using mutants::broken_cells;
+using mutants::fault;
+using mutants::repaired_cmalloc;
 
 TEST(Replay, EqualSeedsGiveEqualRunsInAnyOrder) {
   allocator_explorer<repaired_cmalloc<>> one, other;
@@ -32,7 +32,7 @@ TEST(Replay, EqualSeedsGiveEqualRunsInAnyOrder) {
 }
 
 TEST(Replay, ASeedDoesNotDependOnWhereTheExplorationStarts) {
-  const exploration_options options = for_specimens({.schedules = 5'000, .minimise = false});
+  const exploration_options options = for_mutants({.schedules = 5'000, .minimise = false});
   const auto first = allocator_explorer<only_b>(options).run().first;
   ASSERT_TRUE(first);
   exploration_options later = options;
@@ -47,11 +47,9 @@ TEST(Replay, ASeedDoesNotDependOnWhereTheExplorationStarts) {
 
 TEST(Replay, ATokenReproducesTheFailureInAnotherExplorer) {
   const auto first =
-      allocator_explorer<only_b>(for_specimens({.pool_bytes = 512, .schedules = 5'000}))
-          .run()
-          .first;
+      allocator_explorer<only_b>(for_mutants({.pool_bytes = 512, .schedules = 5'000})).run().first;
   ASSERT_TRUE(first);
-  allocator_explorer<only_b> fresh(for_specimens({}));  // with another size of pool
+  allocator_explorer<only_b> fresh(for_mutants({}));  // with another size of pool
   EXPECT_EQ(fresh.replay(first->token).failure, first->text);
   EXPECT_EQ(fresh.replay(first->small_token).failure, first->small_text);
   EXPECT_EQ(fresh.replay(first->small_token).trace_hash,
@@ -87,7 +85,7 @@ TEST(Minimise, TheSmallScriptFailsAndIsNotLonger) {
   unsigned smaller = 0;
   for (const std::uint64_t seed : {1u, 1'001u, 2'001u, 3'001u}) {
     const auto first =
-        allocator_explorer<only_b>(for_specimens({.schedules = 20'000, .first_seed = seed}))
+        allocator_explorer<only_b>(for_mutants({.schedules = 20'000, .first_seed = seed}))
             .run()
             .first;
     ASSERT_TRUE(first);
@@ -105,9 +103,9 @@ TEST(Minimise, LeavesTwoRequestsWhereTwoRequestsAreAtFault) {
 
 TEST(Story, TellsCallsStepsAndOutcomeInWords) {
   const auto first =
-      allocator_explorer<broken_cells<fault::claims_in_two_steps>>(for_specimens({})).run().first;
+      allocator_explorer<broken_cells<fault::claims_in_two_steps>>(for_mutants({})).run().first;
   ASSERT_TRUE(first);
-  allocator_explorer<broken_cells<fault::claims_in_two_steps>> explorer(for_specimens({}));
+  allocator_explorer<broken_cells<fault::claims_in_two_steps>> explorer(for_mutants({}));
   std::string text;
   explorer.replay(first->small_token, [&](const std::string& line) { text += line + "\n"; });
   for (const char* part : {"pool of", " = malloc(", "calls malloc(", "load taken[0]: 0x0",

@@ -3,21 +3,21 @@
 // 100,000 schedules each, every second one random, the others PCT.
 #include "effort.hpp"
 
+#include <mutants/published_awmalloc.hpp>
+#include <mutants/published_cmalloc.hpp>
+#include <mutants/repaired_cmalloc.hpp>
 #include <quarry/heap/named.hpp>
-#include <specimens/published_awmalloc.hpp>
-#include <specimens/published_cmalloc.hpp>
-#include <specimens/repaired_cmalloc.hpp>
 
 namespace quarry {
 namespace {
 
-using namespace specimens;
+using namespace mutants;
 
 constexpr exploration_options all = {.schedules = scaled(100'000)};
 constexpr exploration_options several_blocks = {.bounds = {.blocks = 4},
                                                 .schedules = scaled(100'000)};
 
-TEST(Survivors, RepairedAWMalloc) { expect_survival<repaired_awmalloc>(for_specimens(all)); }
+TEST(Survivors, RepairedAWMalloc) { expect_survival<repaired_awmalloc>(for_mutants(all)); }
 
 using split_headers_repaired = published_cmalloc<cmalloc_repairs{
     .marker_used = true, .out_of_band = true, .next_before_flag = true, .bounded = true}>;

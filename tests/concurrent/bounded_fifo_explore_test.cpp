@@ -2,7 +2,7 @@
 // Every answer of the queue, in many schedules, against a sequential queue; and the published form,
 // which the same search must find wanting.
 #include "concurrent/linearizability.hpp"
-#include "specimens/published_fifo.hpp"
+#include "mutants/published_fifo.hpp"
 
 #include <quarry/concurrent/bounded_fifo.hpp>
 #include <quarry/simt/explore.hpp>
@@ -22,7 +22,7 @@ using quarry::testing::queue_call;
 using quarry::testing::recorder;
 using quarry::testing::sequential_queue;
 namespace simt = quarry::simt;
-namespace specimens = quarry::specimens;
+namespace mutants = quarry::mutants;
 
 constexpr std::uint64_t none = ~std::uint64_t{0};
 
@@ -113,11 +113,11 @@ void expect_sound(const scene& s, std::uint64_t schedules) {
 }
 
 // The rarest of these defects shows in one schedule of fifty; a thousand must do.
-template <specimens::fifo_form Form>
+template <mutants::fifo_form Form>
 void expect_found_out(const scene& s) {
   constexpr std::uint64_t within = 1000;
   constexpr std::uint64_t schedules = 30'000;
-  exploration<specimens::published_fifo<2, Form>> explored(s);
+  exploration<mutants::published_fifo<2, Form>> explored(s);
   const auto found = explored.search(schedules);
   ASSERT_LT(found.first_seed, within)
       << found.failures << " failures in " << schedules << " schedules";
@@ -147,8 +147,8 @@ TEST(BoundedFifoExplored, IsLinearizableUnderPrioritySchedules) {
   expect_sound<bounded_fifo<2>>({.how = simt::strategy::pct}, 20'000);
 }
 
-TEST(BoundedFifoExplored, SoIsTheSpecimenWithAllRepairs) {
-  expect_sound<specimens::published_fifo<2, specimens::repaired>>({}, 20'000);
+TEST(BoundedFifoExplored, PublishedFormWithAllRepairsIsSound) {
+  expect_sound<mutants::published_fifo<2, mutants::repaired>>({}, 20'000);
 }
 
 /// A value names a cell of plain memory that its giver has written: a race detector sees whether
@@ -188,31 +188,29 @@ TEST(BoundedFifoExplored, HandsOverWhatLiesBehindAValue) {
   }
 }
 
-TEST(PublishedFifo, IsFoundOut) { expect_found_out<specimens::as_published>({}); }
+TEST(PublishedFifo, IsFoundOut) { expect_found_out<mutants::as_published>({}); }
 
 TEST(PublishedFifo, IsFoundOutWhenMessagesAreReadInHalves) {
-  expect_found_out<specimens::in_halves>({});
+  expect_found_out<mutants::in_halves>({});
 }
 
 TEST(PublishedFifo, NeedsTheComparisonByAtLeast) {
-  expect_found_out<specimens::repaired_but_equality>({});
+  expect_found_out<mutants::repaired_but_equality>({});
 }
 
 TEST(PublishedFifo, NeedsASecondLookAtTheHead) {
-  expect_found_out<specimens::repaired_but_old_head>({});
+  expect_found_out<mutants::repaired_but_old_head>({});
 }
 
-TEST(PublishedFifo, NeedsMessagesReadWhole) {
-  expect_found_out<specimens::repaired_but_halves>({});
-}
+TEST(PublishedFifo, NeedsMessagesReadWhole) { expect_found_out<mutants::repaired_but_halves>({}); }
 
 TEST(PublishedFifo, NeedsTheHeadReadBeforeTheTail) {
-  expect_found_out<specimens::repaired_but_tail_first>({});
+  expect_found_out<mutants::repaired_but_tail_first>({});
 }
 
 // What the defect means to an allocator: one block handed to two owners.
 TEST(PublishedFifo, LetsAValueComeOutTwice) {
-  exploration<specimens::published_fifo<2>> explored({});
+  exploration<mutants::published_fifo<2>> explored({});
   bool twice = false;
   for (std::uint64_t seed = 0; seed < 30'000 && !twice; ++seed) {
     if (explored.run(seed).empty()) continue;

@@ -20,7 +20,8 @@ QUARRY_DEVICE void* basic_slab<T>::malloc_soon(std::uint32_t c, std::uint32_t ca
   const bool whole = wants_whole(c, lanes);
   slab_word more = slab_word::nothing();
   bool waits = rank == lanes - 1 && word.left(capacity) < lanes;
-  if (waits && word.ticket() <= word.limit(capacity)) {
+  constexpr std::uint32_t beyond_limit = has(slab_fault::refills_twice) ? 1 : 0;
+  if (waits && word.ticket() <= word.limit(capacity) + beyond_limit) {
     // What was at a place last is probably free again: it is taken without a look.
     const std::uint32_t plenty = whole ? 0 : is_own(entry) ? 1 : plenty_for(c, frontier_.glance());
     more = take_near(c, capacity, entry, whole, plenty, word);
@@ -240,7 +241,8 @@ QUARRY_DEVICE slab_word basic_slab<T>::take_near(std::uint32_t c, std::uint32_t 
   const std::uint32_t first =
       segments_.free().take_some_in(last.segment() / 64, segments, least, last.segment(), plenty);
   if (first == index_set::none) return slab_word::nothing();
-  segments_.adopt(first, segments, c, capacity);
+  constexpr std::uint32_t without_class = has(slab_fault::skips_class_of_last_segment) ? 1 : 0;
+  segments_.adopt(first, segments - without_class, c, capacity);
   return slab_word::fresh(first, segments);
 }
 
@@ -266,7 +268,8 @@ QUARRY_DEVICE void basic_slab<T>::renew(visitor* v, std::uint32_t lanes) const {
   const slab_word word{rare<&basic_slab::search>(v)};
   if (word.is_vacant()) {
     v->notes = (v->notes & ~visitor::drew) | visitor::hopeless;
-    entries_.at(v->entry).store(v->word.still_vacant().value, simt::release);
+    if constexpr (!has(slab_fault::hides_exhaustion))
+      entries_.at(v->entry).store(v->word.still_vacant().value, simt::release);
   } else {
     v->notes |= visitor::holds;
     supply(v->entry, word, lanes, v->capacity);
@@ -454,7 +457,7 @@ QUARRY_DEVICE void basic_slab<T>::give_back(std::uint32_t segment, std::uint32_t
   QUARRY_ROLLED
   for (std::uint32_t i = from; i < end; i = (i | 31) + 1)
     was = segments_.set_bits(
-        segment, i, slab_segments::present(end, i / 32) & ~std::uint32_t{0} << i % 32, capacity);
+        segment, i, segments_.present(end, i / 32) & ~std::uint32_t{0} << i % 32, capacity);
   simt::fence_stores();  // the bits before the count
   const slab_state before = segments_.lower(segment, end - from, was, capacity);
   if (segments_.is_event(before, end - from, capacity))

@@ -152,7 +152,7 @@ const char* basic_slab<T>::check_segment(std::uint32_t i, slab_state s,
   std::uint32_t free = 0;
   for (std::uint32_t w = 0; w < shape_.bitmap_words(); ++w) {
     const std::uint32_t bits = segments_.bits(i, w).load(simt::relaxed);
-    const std::uint32_t present = w * 32 < capacity ? slab_segments::present(capacity, w) : 0;
+    const std::uint32_t present = w * 32 < capacity ? segments_.present(capacity, w) : 0;
     if ((bits & ~present) != 0) return " has a bit where there is no slot";
     free += simt::popc(bits);
   }

@@ -56,6 +56,7 @@
 
 #include <quarry/concurrent/bitmap.hpp>
 #include <quarry/concurrent/index_set.hpp>
+#include <quarry/pool/slab/fault.hpp>
 #include <quarry/pool/slab/shape.hpp>
 #include <quarry/simt/atomic.hpp>
 #include <quarry/simt/collective.hpp>
@@ -99,6 +100,7 @@ class slab_state {
   static constexpr std::uint32_t flag = 1u << 24;
 };
 
+template <slab_fault Fault = slab_fault::none>
 class slab_segments {
  public:
   slab_segments() = default;
@@ -163,6 +165,8 @@ class slab_segments {
   /// Both for one slot at once, for a lane that has no company. Returns whether it counts: it was not free already.
   QUARRY_DEVICE bool give_back_one(std::uint32_t segment, std::uint32_t slot,
                                    std::uint32_t capacity, slab_state& before) const {
+    constexpr std::uint32_t pending =
+        has(slab_fault::counts_before_bit) ? 0 : slab_state::one_coming;
     const std::uint32_t bit = 1u << slot % 32;
     if (is_few(capacity)) {
       before = {set_bits(segment, slot, bit, capacity)};
@@ -170,15 +174,18 @@ class slab_segments {
     }
 #if QUARRY_DEVICE_CODE
     const std::uint32_t was = set_bits(segment, slot, bit, capacity);
-    before = lower(segment, 1 - slab_state::one_coming);
+    before = lower(segment, 1 - pending);
 #else  // The memory of a GPU may well do the second first, so that is what the explorer sees.
-    before = lower(segment, 1 - slab_state::one_coming);
+    before = lower(segment, 1 - pending);
     const std::uint32_t was = set_bits(segment, slot, bit, capacity);
 #endif
     const bool counts = (was & bit) == 0;
     const bool ends = before.count() == 1 && before.coming() == 0;  // and clears the state
-    if (!counts || !ends)
+    if constexpr (has(slab_fault::counts_before_bit)) {
+      if (!counts && !ends) state_word(segment).add(1, simt::after_loads);
+    } else if (!counts || !ends) {
       state_word(segment).add((counts ? 0 : 1) - slab_state::one_coming, simt::after_loads);
+    }
     return counts;
   }
 
@@ -208,12 +215,16 @@ class slab_segments {
       return false;
     }
     if (!is_few(capacity)) {
-      if (before.coming() != 0 && !bits_have_come(segment)) return false;
+      if constexpr (!has(slab_fault::ignores_pending_bits)) {
+        if (before.coming() != 0 && !bits_have_come(segment)) return false;
+      }
       QUARRY_ROLLED
       for (std::uint32_t w = 0; w * 32 < capacity; w += 4)
-        simt::clear_four(bits_ + (segment * words_per_segment_ + w));
+        if constexpr (!has(slab_fault::skips_bitmap_clear))
+          simt::clear_four(bits_ + (segment * words_per_segment_ + w));
       state_word(segment).store(0, simt::relaxed);
     }
+    if constexpr (has(slab_fault::releases_before_unlisting)) give_up(segment);
     bool last = false;
     if (k != capacity) {
       last = sparse(c).remove(segment);
@@ -222,12 +233,13 @@ class slab_segments {
     }
     if (!is_few(capacity)) simt::fence_stores();
     if (last) return true;
-    give_up(segment);  // after a branch on what the lists had: somebody may list it again now
+    // After a branch on what the lists had: somebody may list it again now.
+    if constexpr (!has(slab_fault::releases_before_unlisting)) give_up(segment);
     return false;
   }
   QUARRY_DEVICE void give_up_last(std::uint32_t segment, std::uint32_t c,
                                   std::uint32_t capacity) const {
-    give_up(segment);
+    if constexpr (!has(slab_fault::releases_before_unlisting)) give_up(segment);
     const std::uint64_t to_sparse = sparse(c).drop_hint(segment);
     if (has_dense(capacity)) dense(c).look_again(segment, dense(c).drop_hint(segment));
     sparse(c).look_again(segment, to_sparse);
@@ -249,9 +261,13 @@ class slab_segments {
       left = free - rights;
       moved = is_few(capacity) ? lowest_set_bits(s.bits(), rights) : 0;
       next = is_few(capacity) ? s.word & ~moved : s.word + rights;
+      if constexpr (has(slab_fault::skips_reservation_count)) next = s.word;
     } while (!state_word(segment).compare_exchange(s.word, next, simt::acquire));
-    if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::release);
-    if (left != 0) enlist(segment, c, capacity - left, capacity);
+    if constexpr (!has(slab_fault::reserves_without_bits)) {
+      if (is_few(capacity)) bits(segment, 0).bit_or(moved, simt::release);
+    }
+    if (left != 0 && (!has(slab_fault::drops_partial_segment) || left == capacity))
+      enlist(segment, c, capacity - left, capacity);
     return rights;
   }
   /// Gives up so many rights that recycling has brought. Returns the state before.
@@ -262,7 +278,11 @@ class slab_segments {
     while (is_few(capacity) && simt::popc(mine) < rights) {
       const std::uint32_t seen = bits(segment, 0).load(simt::relaxed);
       const std::uint32_t some = lowest_set_bits(seen, rights - simt::popc(mine));
-      mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;
+      if constexpr (has(slab_fault::keeps_bits_of_cancelled_reservations)) {
+        mine |= bits(segment, 0).load(simt::by_value) & some;
+      } else {
+        mine |= bits(segment, 0).fetch_and(~some, simt::by_value) & some;
+      }
     }
     simt::fence_stores();
     const std::uint32_t was = is_few(capacity) ? set_bits(segment, 0, mine, capacity) : 0;
@@ -279,6 +299,8 @@ class slab_segments {
   }
 
  private:
+  QUARRY_DEVICE static constexpr bool has(slab_fault fault) { return Fault == fault; }
+
   /// Large slots are worth being recycled one by one.
   QUARRY_DEVICE static bool has_dense(std::uint32_t capacity) { return capacity > 32; }
   QUARRY_DEVICE static std::uint32_t most_of_sparse(std::uint32_t capacity) {

@@ -10,6 +10,7 @@
 #include <quarry/core/bits.hpp>
 #include <quarry/core/config.hpp>
 #include <quarry/core/size_classes.hpp>
+#include <quarry/pool/slab/fault.hpp>
 
 #include <algorithm>
 #include <cstdint>
@@ -42,7 +43,8 @@ struct slab_tuning {
   // free segments wherever there are any: fast. Beyond it they use used slots first: compact.
   std::uint32_t much_of_small = 2;
   std::uint32_t much = 48;
-  std::uint32_t few_slots = 25;  // in a segment, so that their bits are kept in its state
+  std::uint32_t few_slots = 25;         // in a segment, so that their bits are kept in its state
+  slab_fault fault = slab_fault::none;  // mutants only
 };
 
 using slab_sizes = size_classes<16, 32768, 4>;

@@ -49,6 +49,7 @@
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/pool/slab/entry.hpp>
+#include <quarry/pool/slab/fault.hpp>
 #include <quarry/pool/slab/frontier.hpp>
 #include <quarry/pool/slab/segments.hpp>
 #include <quarry/pool/slab/shape.hpp>
@@ -172,6 +173,8 @@ class basic_slab {
   void visit_pieces(Visit&& visit) const;  // slab_inspect.hpp
 
  private:
+  QUARRY_DEVICE static constexpr bool has(slab_fault fault) { return Tuning.fault == fault; }
+
   /// A lane draws again only after others were faster; so often and no more.
   static constexpr std::uint32_t patience = 1024;
   static constexpr std::uint32_t all_of_them = ~std::uint32_t{0};
@@ -415,7 +418,7 @@ class basic_slab {
   slab_frontier frontier_;
   std::uint32_t*
       places_;  // by class and warp: one above the segment that lanes which wanted whole ones had last
-  slab_segments segments_;
+  slab_segments<Tuning.fault> segments_;
 };
 
 using slab = basic_slab<>;

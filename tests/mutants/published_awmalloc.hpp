@@ -1,12 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// AWMalloc as published: Vinkler and Havran (2014), Algorithm 2, line by line. A specimen.
+/// AWMalloc as published: Vinkler and Havran (2014), Algorithm 2, line by line, with its defects.
 ///
-/// The defect: line 13 follows the offset that the exchange returned even when it lies inside the pool
-/// (and only the request does not fit behind it). The loop then ends, and the lane returns memory it
-/// never reserved. Repair: whenever the offset is inside the pool, somebody has wrapped: add again.
-/// Two more: the offset is a 32-bit word that overshoots without bound, and a request larger than the
-/// pool is "served" from its beginning. Each repair is a flag.
+/// Main defect: line 13 uses the offset that the compare-and-swap returned even if this offset lies
+/// inside the pool and only the request does not fit behind it. The loop then ends, and the lane
+/// returns memory that it never reserved. Repair `adds_again_inside`: an offset inside the pool
+/// means that another lane has wrapped, so the lane repeats its fetch_add.
+/// Second defect: a request larger than the pool is served from the start of the pool.
+/// Repair `rejects_oversize`: such a request returns nullptr.
+/// Third defect, without a repair here: the 32-bit offset overshoots without bound.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -15,11 +17,11 @@
 #include <cstdint>
 #include <string>
 
-namespace quarry::specimens {
+namespace quarry::mutants {
 
 struct awmalloc_repairs {
   bool adds_again_inside = false;
-  bool refuses_too_large = false;
+  bool rejects_oversize = false;
 };
 
 template <awmalloc_repairs Fix = awmalloc_repairs{}>
@@ -36,7 +38,7 @@ class published_awmalloc {
 
   void* malloc(std::size_t n) const {
     if (n == 0) return nullptr;
-    if (Fix.refuses_too_large && n > memory_size_) return nullptr;
+    if (Fix.rejects_oversize && n > memory_size_) return nullptr;
     const auto size = static_cast<std::uint32_t>(align_up(std::uint64_t{n}, block_alignment));
     std::uint32_t offset = atomic_add(size);         // 2
     std::uint32_t new_offset = offset + size;        // 3
@@ -76,8 +78,8 @@ class published_awmalloc {
 };
 
 using repaired_awmalloc =
-    published_awmalloc<awmalloc_repairs{.adds_again_inside = true, .refuses_too_large = true}>;
+    published_awmalloc<awmalloc_repairs{.adds_again_inside = true, .rejects_oversize = true}>;
 
 static_assert(allocator<published_awmalloc<>> && allocator<repaired_awmalloc>);
 
-}  // namespace quarry::specimens
+}  // namespace quarry::mutants

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// CFMalloc: CMalloc with flag and next in one word (Vinkler and Havran 2014, section 4.3); with several
-/// offsets it is CFMMalloc. The paper gives no listing; this is Algorithm 3 with the word fused, in
-/// the most natural way. A specimen.
+/// CFMalloc as published: CMalloc with flag and next in one word (Vinkler and Havran 2014, section
+/// 4.3), with its defects. With several offsets the algorithm is CFMMalloc. The paper gives no
+/// listing; this file is Algorithm 3 with both fields in one word.
 ///
 ///   pool   | pad | next << 1 | used | user … | next << 1 | used | … | marker |     32-bit words
 ///
-/// Defects A, B, D and E are those of CMalloc (published_cmalloc.hpp); C can not happen, since a new
-/// chunk is published by one store. B is worse: any even word of user data is a free chunk.
+/// Defects A, B, D and E are those of CMalloc (published_cmalloc.hpp). Defect C cannot occur, since
+/// one store publishes a new chunk. Defect B is more frequent: any even word of user data reads as
+/// a free chunk.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -17,7 +18,7 @@
 #include <cstdint>
 #include <string>
 
-namespace quarry::specimens {
+namespace quarry::mutants {
 
 struct cfmalloc_repairs {
   bool marker_used = false;
@@ -84,17 +85,17 @@ class published_cfmalloc {
     store(at(offset), next << 1);
   }
 
-  // Quiescent: from the first chunk the list leads forward, and back to the first at its end.
+  // Requires quiescence. The list ascends from the first chunk, and its last chunk links back to
+  // it.
   std::string check_invariants() const {
     for (std::uint32_t here = start, visits = 0; visits <= end_; ++visits) {
       const std::uint32_t next = words_[here] >> 1;
       if (next == start) return {};
       if (next <= here || next > end_ || (next - start) % 4 != 0)
-        return "the chunk at " + std::to_string(here) + " has " + std::to_string(next) +
-               " for next";
+        return "the chunk at " + std::to_string(here) + " links to " + std::to_string(next);
       here = next;
     }
-    return "the list does not come back to its beginning";
+    return "the list does not return to its first chunk";
   }
   heap_statistics statistics() const {
     heap_statistics s;
@@ -104,12 +105,12 @@ class published_cfmalloc {
 
  private:
   static constexpr std::uint32_t header = 1;
-  static constexpr std::uint32_t start = 3;  // user memory is 16-byte aligned
+  static constexpr std::uint32_t start = 3;  // aligns user memory to 16 bytes
 
   std::uint32_t* my_offset() const { return mem_offset_ + simt::sm_id() % Offsets; }
   std::uint32_t* at(std::uint32_t offset) const {
     if (offset > end_)
-      simt::fail("wild access: a header was looked for at offset " + std::to_string(offset));
+      simt::fail("wild access: a header was read at offset " + std::to_string(offset));
     return words_ + offset;
   }
   static std::uint32_t load(std::uint32_t* word) {
@@ -132,4 +133,4 @@ using published_cfmmalloc = published_cfmalloc<cfmalloc_repairs{}, 4>;
 
 static_assert(freeing_allocator<published_cfmalloc<>> && freeing_allocator<published_cfmmalloc>);
 
-}  // namespace quarry::specimens
+}  // namespace quarry::mutants

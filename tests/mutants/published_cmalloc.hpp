@@ -1,21 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// CMalloc as published: Vinkler and Havran (2014), Algorithm 3, line by line; with several offsets it
-/// is CMMalloc (their section 4.4). A specimen: every defect can be repaired alone by a flag.
+/// CMalloc as published: Vinkler and Havran (2014), Algorithm 3, line by line, with its defects.
+/// With several offsets the algorithm is CMMalloc (their section 4.4). A flag repairs each defect
+/// alone.
 ///
 ///   pool   | pad | flag next | user … | flag next | user … | … | flag next |     32-bit words
 ///                  chunk 0              chunk 1                 end marker: next is chunk 0
 ///
-///   A  marker_used        the end marker is Free, so freeing the last chunk merges it away
-///   B  out_of_band        a header that was merged away becomes user data, and a late walker reads it
-///   C  next_before_flag   a new chunk is Free before its `next` is written
-///   D                     several offsets: a merge leaves other multiprocessors' offsets behind; it is
-///                         B without concurrency, and cured by the same repair
-///   E  bounded            nothing ends the walk when the pool is full
+///   defect  repair             what goes wrong
+///   A       marker_used        The end marker is Free, so freeing the last chunk merges the
+///           marker.
+///   B       out_of_band        A merged header becomes user data, and a delayed traversal reads
+///           it.
+///   C       next_before_flag   A new chunk is Free before its `next` is written.
+///   D       out_of_band        Several offsets: a merge leaves the offsets of other
+///                              multiprocessors stale. D is defect B without concurrency.
+///   E       bounded            The traversal does not terminate when the pool is full.
 ///
-/// Out of band, flag and next live in two arrays beside the pool, one entry for each 16 bytes, and what
-/// was merged away stays behind as a Used tombstone that points forward.
-/// A header outside the pool ends the run with "wild access" instead of crashing the process.
+/// With `out_of_band`, flag and next are in two arrays beside the pool, with one element per 16
+/// bytes, and a merged header remains as a Used tombstone that links forward. An access to a header
+/// outside the pool ends the run with "wild access" and does not crash the process.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -25,7 +29,7 @@
 #include <cstdint>
 #include <string>
 
-namespace quarry::specimens {
+namespace quarry::mutants {
 
 struct cmalloc_repairs {
   bool marker_used = false;
@@ -50,7 +54,7 @@ class published_cmalloc {
     }
   }
 
-  // One chunk for each offset, as long as it can be.
+  // One chunk per offset; the chunks cover the pool.
   void initialise(std::uint64_t lane, std::uint64_t) const {
     if (lane != 0) return;
     const std::uint32_t length = align_down((end_ - start) / Offsets, unit);
@@ -112,7 +116,8 @@ class published_cmalloc {
     store(flag(offset), Free);  // 34
   }
 
-  // Quiescent: from the first chunk the list leads forward, and back to the first at its end.
+  // Requires quiescence. The list ascends from the first chunk, and its last chunk links back to
+  // it.
   std::string check_invariants() const {
     for (std::uint32_t at = start, visits = 0; visits <= end_; ++visits) {
       if (*flag(at) > Used)
@@ -120,10 +125,10 @@ class published_cmalloc {
       const std::uint32_t next = *next_of(at);
       if (next == start) return {};
       if (next <= at || next > end_ || (next - start) % unit != 0)
-        return "the chunk at " + std::to_string(at) + " has " + std::to_string(next) + " for next";
+        return "the chunk at " + std::to_string(at) + " links to " + std::to_string(next);
       at = next;
     }
-    return "the list does not come back to its beginning";
+    return "the list does not return to its first chunk";
   }
   heap_statistics statistics() const {
     heap_statistics s;
@@ -134,10 +139,10 @@ class published_cmalloc {
  private:
   static constexpr std::uint32_t Free = 0;
   static constexpr std::uint32_t Used = 1;
-  static constexpr std::int32_t word_bytes = Fix.out_of_band ? 16 : 4;  // what an offset counts
+  static constexpr std::int32_t word_bytes = Fix.out_of_band ? 16 : 4;  // the unit of an offset
   static constexpr std::uint32_t header = Fix.out_of_band ? 0 : 2;
   static constexpr std::uint32_t unit = Fix.out_of_band ? 1 : 4;  // 16 bytes
-  static constexpr std::uint32_t start = header;  // in band: so that user memory is 16-byte aligned
+  static constexpr std::uint32_t start = header;  // in band: aligns user memory to 16 bytes
 
   // Header and request, a multiple of 16 bytes.
   static std::uint32_t units_for(std::size_t n) {
@@ -155,7 +160,7 @@ class published_cmalloc {
   }
   void check(std::uint32_t offset) const {
     if (offset > end_)
-      simt::fail("wild access: a header was looked for at offset " + std::to_string(offset));
+      simt::fail("wild access: a header was read at offset " + std::to_string(offset));
   }
 
   static std::uint32_t load(std::uint32_t* word) {
@@ -170,7 +175,7 @@ class published_cmalloc {
   }
 
   std::uint32_t* words_;
-  std::uint32_t end_;  // of the last chunk; there is the marker
+  std::uint32_t end_;  // end of the last chunk, and offset of the marker
   std::uint32_t* mem_offset_;
   std::uint32_t* flags_ = nullptr;
   std::uint32_t* nexts_ = nullptr;
@@ -180,4 +185,4 @@ using published_cmmalloc = published_cmalloc<cmalloc_repairs{}, 4>;
 
 static_assert(freeing_allocator<published_cmalloc<>> && freeing_allocator<published_cmmalloc>);
 
-}  // namespace quarry::specimens
+}  // namespace quarry::mutants

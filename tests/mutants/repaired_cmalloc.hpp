@@ -1,18 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// repaired_cmalloc: the circular list of Vinkler and Havran (2014) with every defect of the published
-/// form repaired and its character kept. A specimen that must survive.
+/// repaired_cmalloc: the circular list of Vinkler and Havran (2014) with all defects of the
+/// published form repaired. The explorer must find no failure in it.
 ///
-///   words   next << 1 | used, one for each 16 bytes of the pool, beside it
+///   words   next << 1 | used, one word per 16 bytes of the pool, outside the pool
 ///
-/// A word is the header of the chunk that starts there. A header that is merged away stays behind as a
-/// Used tombstone which points forward. So a Free word always denotes a free chunk (only its owner
-/// writes Free, only an exchange removes it) and describes it fully, which makes ABA and old offsets
-/// harmless. The end marker is Used for ever.
-/// Bound: every visit moves forward or passes the marker; a walk ends after as many visits as one round
-/// can have.
-/// Absorbs: a malloc that finds its chunk too small takes the free chunks that follow into it.
-/// Ordering: Free is stored with release, taken with acquire; whoever merges hands both on.
+/// A word is the header of the chunk that starts at its 16 bytes. A merged header remains as a Used
+/// tombstone that links forward. Invariant: a Free word is the header of a free chunk and describes
+/// it completely, since only the owner of a chunk stores Free and only a compare-and-swap removes
+/// it. ABA and stale offsets are therefore harmless. The end marker is always Used.
+/// Absorbs: a malloc whose chunk is too small merges the free chunks that follow.
+/// Ordering: Free is stored with release and taken with acquire; a lane that merges does both.
+/// Progress: each step of a traversal moves forward or passes the marker. A traversal ends after
+/// the largest number of steps that one round can have.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -22,7 +22,7 @@
 #include <cstdint>
 #include <string>
 
-namespace quarry::specimens {
+namespace quarry::mutants {
 
 template <bool Absorbs = false, std::uint32_t Offsets = 1>
 class repaired_cmalloc {
@@ -54,7 +54,7 @@ class repaired_cmalloc {
       const std::uint32_t next = word >> 1;
       if ((word & 1) == 0 && (Absorbs || offset + size <= next) && take(offset, word)) {
         const std::uint32_t end = Absorbs ? absorb(next, offset + size) : next;
-        if (offset + size <= end) return hand_out(offset, size, end);
+        if (offset + size <= end) return split(offset, size, end);
         store(words_ + offset, end << 1);
         offset = end;
       } else {
@@ -73,16 +73,16 @@ class repaired_cmalloc {
     store(words_ + offset, end << 1);
   }
 
-  // Quiescent: the chunks lead forward from the first word to the marker.
+  // Requires quiescence. The chunks ascend from the first word to the marker.
   std::string check_invariants() const {
     std::uint32_t at = 0;
     while (at < end_) {
       const std::uint32_t next = words_[at] >> 1;
       if (next <= at || next > end_)
-        return "the chunk at word " + std::to_string(at) + " leads to " + std::to_string(next);
+        return "the chunk at word " + std::to_string(at) + " links to " + std::to_string(next);
       at = next;
     }
-    return words_[end_] == 1 ? std::string{} : "the end marker has changed";
+    return words_[end_] == 1 ? std::string{} : "the end marker was overwritten";
   }
   heap_statistics statistics() const {
     heap_statistics s;
@@ -104,7 +104,7 @@ class repaired_cmalloc {
   bool take(std::uint32_t offset, std::uint32_t word) const {
     return simt::atomic_ref(words_[offset]).compare_exchange(word, word | 1, simt::acq_rel);
   }
-  // Takes free chunks from `next` on until `wanted` is reached; the end of what is then owned.
+  // Takes the free chunks from `next` up to `wanted`. Returns the end of the owned range.
   std::uint32_t absorb(std::uint32_t next, std::uint32_t wanted) const {
     while (next < wanted) {
       const std::uint32_t word = load(words_ + next);
@@ -113,7 +113,8 @@ class repaired_cmalloc {
     }
     return next;
   }
-  void* hand_out(std::uint32_t offset, std::uint32_t size, std::uint32_t end) const {
+  // Frees what the request does not need of the owned chunk [offset, end). Returns the block.
+  void* split(std::uint32_t offset, std::uint32_t size, std::uint32_t end) const {
     std::uint32_t next = end;
     if (offset + size < end && (Absorbs || offset + size + size / 2 <= end)) {
       next = offset + size;
@@ -140,4 +141,4 @@ class repaired_cmalloc {
 static_assert(freeing_allocator<repaired_cmalloc<>> &&
               freeing_allocator<repaired_cmalloc<true, 4>>);
 
-}  // namespace quarry::specimens
+}  // namespace quarry::mutants

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// published_fifo: XMalloc's queue as Huang et al. (2013) print it, Figs. 7 to 9, defects included.
-/// The explorer must find them; that is how we know that it sees. concurrent/bounded_fifo.hpp is the
-/// repaired form and says what goes wrong.
+/// published_fifo: XMalloc's queue as published by Huang et al. (2013), Figs. 7 to 9, with its
+/// defects, which the explorer must detect. concurrent/bounded_fifo.hpp is the repaired form and
+/// explains the defects.
 ///
-/// Four switches; their defaults are the published form. (Whether a message is copied by one load or
-/// by two the paper does not say: both forms are here.) With all repairs the specimen is
-/// bounded_fifo again, so each switch turned back alone shows what that repair is for.
+/// Four switches select repairs; the defaults are the published form. The paper does not state
+/// whether one load or two copy a message, so both forms exist. With all repairs the class is
+/// equivalent to bounded_fifo, so a form that lacks one repair shows the defect that this repair
+/// removes.
 
 #include <quarry/concurrent/bounded_fifo.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -14,13 +15,13 @@
 #include <cstdint>
 #include <string>
 
-namespace quarry::specimens {
+namespace quarry::mutants {
 
 struct fifo_form {
-  bool at_least = false;    // full by >=, not by ==
-  bool head_again = false;  // read head once more before saying full
-  bool whole_loads = true;  // a message is read by one 64-bit load, not as two halves
-  bool head_first = true;   // head is read before tail
+  bool at_least = false;    // the queue is full if held >= Capacity, instead of ==
+  bool head_again = false;  // enqueue loads head again before it returns false
+  bool whole_loads = true;  // one 64-bit load reads a message, instead of two 32-bit loads
+  bool head_first = true;   // head is loaded before tail
 };
 
 inline constexpr fifo_form as_published{};
@@ -95,7 +96,7 @@ class published_fifo {
     return simt::atomic_ref<std::uint64_t>(at_->slots[number % Capacity]);
   }
 
-  // Two loads of which each contributes a half are what two loads of halves are.
+  // Two 64-bit loads that contribute one half each are equivalent to two 32-bit loads.
   static fifo_message read(simt::atomic_ref<std::uint64_t> from) {
     fifo_message m = fifo_message::unpack(from.load(simt::acquire));
     if (!Form.whole_loads) m.payload = fifo_message::unpack(from.load(simt::acquire)).payload;
@@ -114,4 +115,4 @@ class published_fifo {
   storage* at_;
 };
 
-}  // namespace quarry::specimens
+}  // namespace quarry::mutants
