@@ -224,14 +224,14 @@ template <class Heap>
 void expect_copies(const Heap& h) {
   std::vector<std::uint32_t> values(1000);
   std::iota(values.begin(), values.end(), 0u);
-  auto* const block = static_cast<std::uint32_t*>(h.malloc(4000));
+  auto* const block = static_cast<std::uint32_t*>(h.allocate(4000));
   ASSERT_NE(block, nullptr);
   h.copy_to(block, std::span<const std::uint32_t>(values));
   launch<here>({1, 1}, add_one{block, 1000});
   std::vector<std::uint32_t> back(1000);
   h.copy_from(std::span<std::uint32_t>(back), block);
   for (std::uint32_t i = 0; i < 1000; ++i) ASSERT_EQ(back[i], i + 1);
-  h.free(block);
+  h.deallocate(block);
 }
 TEST(HostCopies, GoIntoBlocksAndBack) {
   expect_copies(heap<cfmalloc, here>(1_MiB));
@@ -241,7 +241,7 @@ TEST(HostCopies, GoIntoBlocksAndBack) {
 
 TEST(HostCopies, WorkWithThePlainFunctionOfTheMachine) {
   const heap<cfmalloc, here> h(1_MiB);
-  void* const block = h.malloc(64);
+  void* const block = h.allocate(64);
   const std::uint64_t out = 77;
   std::uint64_t in = 0;
   simt::memory<here>::copy(block, &out, sizeof out);  // cudaMemcpy on a GPU, memcpy on the CPU
@@ -252,7 +252,7 @@ TEST(HostCopies, WorkWithThePlainFunctionOfTheMachine) {
 TEST(HostCopies, StayInsideThePool) {
   const heap<cfmalloc, here> h(64_KiB);
   std::vector<std::byte> much(128u << 10);
-  void* const block = h.malloc(1000);
+  void* const block = h.allocate(1000);
   EXPECT_THROW(h.copy_to(block, std::span<const std::byte>(much)), error);
   EXPECT_THROW(h.copy_from(std::span<std::byte>(much), block), error);
   std::uint64_t elsewhere = 0;

@@ -38,7 +38,7 @@ class memory_limit {
 TEST(Growth, ThatTheMachineRefusesLeavesTheHeapAsItWas) {
   if (QUARRY_ASAN || QUARRY_TSAN) GTEST_SKIP() << "sanitizers need memory of their own";
   heap<growing_bump, cpu> h(1_MiB, {.max = 1_GiB});
-  void* const p = h.malloc(1000);
+  void* const p = h.allocate(1000);
   {
     const memory_limit limit;
     EXPECT_THROW(h.grow(512_MiB), out_of_memory);

@@ -32,7 +32,7 @@ TYPED_TEST(Growing, ServesMoreAfterItHasGrownAndKeepsWhatWasThere) {
   EXPECT_EQ(h.pool_bytes(), 2u << 20);
   const auto before = fill(h, block);
   EXPECT_EQ(before.size(), 32u);
-  EXPECT_EQ(h.malloc(block), nullptr);
+  EXPECT_EQ(h.allocate(block), nullptr);
   const auto old_ref = h.ref();
   h.grow(16_MiB);
   EXPECT_EQ(h.pool_bytes(), 16u << 20);
@@ -77,13 +77,14 @@ TYPED_TEST(Growing, TrimGivesBackWhatLiesBehindTheLastBlock) {
   EXPECT_EQ(rest.size(), 24u);
   EXPECT_EQ(wrong_words(rest, block), 0u);
   h.grow(200_MiB);
-  EXPECT_NE(h.malloc(std::uint64_t{190} << 20), nullptr) << "what was given back can be had again";
+  EXPECT_NE(h.allocate(std::uint64_t{190} << 20), nullptr)
+      << "what was given back can be had again";
 }
 
 TYPED_TEST(Growing, TrimStopsAtTheLastBlock) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB});
   h.grow(64_MiB);
-  void* const far = h.malloc(std::uint64_t{60} << 20);
+  void* const far = h.allocate(std::uint64_t{60} << 20);
   ASSERT_NE(far, nullptr);
   h.trim();
   EXPECT_GE(h.pool_bytes(), std::uint64_t{60} << 20);
@@ -98,10 +99,10 @@ TYPED_TEST(Growing, TrimStopsAtTheLastBlock) {
 TYPED_TEST(Growing, AdaptGrowsWhenARequestWasRefused) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB, .least_free = 0});
   EXPECT_FALSE(h.adapt());
-  EXPECT_EQ(h.malloc(5u << 20), nullptr);
+  EXPECT_EQ(h.allocate(5u << 20), nullptr);
   EXPECT_TRUE(h.statistics().wants_growth);
   EXPECT_TRUE(h.adapt());
-  EXPECT_NE(h.malloc(5u << 20), nullptr) << "by enough for what was refused";
+  EXPECT_NE(h.allocate(5u << 20), nullptr) << "by enough for what was refused";
   EXPECT_FALSE(h.statistics().wants_growth);
   EXPECT_FALSE(h.adapt()) << "once for one refusal";
   EXPECT_EQ(h.refusals().count, 1u) << "which is still told";
@@ -124,11 +125,11 @@ TYPED_TEST(Growing, AdaptGrowsWhenLittleIsFree) {
 
 TYPED_TEST(Growing, AManualHeapGrowsByHandOnly) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB, .policy = resizing::manual});
-  EXPECT_EQ(h.malloc(5u << 20), nullptr);
+  EXPECT_EQ(h.allocate(5u << 20), nullptr);
   EXPECT_FALSE(h.adapt());
   EXPECT_EQ(h.pool_bytes(), 2u << 20);
   h.grow(8_MiB);
-  EXPECT_NE(h.malloc(5u << 20), nullptr);
+  EXPECT_NE(h.allocate(5u << 20), nullptr);
 }
 
 TYPED_TEST(Growing, SaysUpToWhereItCanGrow) {
@@ -172,6 +173,15 @@ TYPED_TEST(Growing, ResetKeepsItsSize) {
   EXPECT_EQ(h.pool_bytes(), 16u << 20);
   EXPECT_EQ(h.statistics().live_bytes, 0u);
   EXPECT_EQ(fill(h, block).size(), (16u << 20) / block);
+}
+
+TYPED_TEST(Growing, AdaptsAfterAReset) {
+  heap<TypeParam, here> h(2_MiB, {.max = 64_MiB, .least_free = 0});
+  EXPECT_EQ(h.allocate(5u << 20), nullptr);
+  EXPECT_TRUE(h.adapt());
+  h.reset();
+  EXPECT_EQ(h.allocate(30u << 20), nullptr);
+  EXPECT_TRUE(h.adapt()) << "reset starts a new count of failed allocations";
 }
 
 TYPED_TEST(Growing, MovesAndGrowsOn) {
@@ -260,7 +270,7 @@ TEST(GrowingSlab, GivesBackWhatWasDrawnUpForLaterRequests) {
   const auto low = fill(h, block);  // all of it
   EXPECT_EQ(low.size(), 32u);
   h.grow(64_MiB);
-  h.free(h.malloc(256));  // the rest of its segment waits for the next requests
+  h.deallocate(h.allocate(256));  // the rest of its segment waits for the next requests
   h.trim();
   EXPECT_EQ(h.pool_bytes(), 2u << 20);
   EXPECT_EQ(h.check_invariants(), "");
@@ -292,11 +302,11 @@ TEST(GrowingSlab, GoesUpAndDownWithWhatIsLive) {
 template <class Allocator>
 void expect_to_grow() {
   heap<Allocator, here> h(2_MiB, {.max = 32_MiB});
-  EXPECT_EQ(h.malloc(5u << 20), nullptr);
+  EXPECT_EQ(h.allocate(5u << 20), nullptr);
   EXPECT_TRUE(h.adapt());
-  void* const p = h.malloc(5u << 20);
+  void* const p = h.allocate(5u << 20);
   EXPECT_NE(p, nullptr);
-  h.free(p);
+  h.deallocate(p);
   EXPECT_EQ(h.check_invariants(), "");
 }
 TEST(Growth, PassesThroughLayers) {

@@ -6,6 +6,7 @@
 #include <gtest/gtest.h>
 
 #include <cstdint>
+#include <span>
 #include <string>
 #include <type_traits>
 #include <utility>
@@ -40,9 +41,9 @@ TEST(HeapRef, IsSmallAndFitForAKernelArgumentOrADeviceGlobal) {
 
 TEST(Heap, TheDefaultServesMallocAndFree) {
   heap<> h(1_MiB);
-  void* p = h.malloc(100);
+  void* p = h.allocate(100);
   EXPECT_NE(p, nullptr);
-  h.free(p);
+  h.deallocate(p);
 }
 
 TEST(Heap, MovesWithoutDisturbingItsRefs) {
@@ -55,6 +56,82 @@ TEST(Heap, MovesWithoutDisturbingItsRefs) {
   heap<bump, here> third(64_KiB);
   third = std::move(second);
   EXPECT_EQ(third.statistics().live_bytes, 64u * 64);
+}
+
+TEST(Heap, ThatWasMovedFromThrows) {
+  heap<growing_bump, here> from(1_MiB);
+  const heap<growing_bump, here> to = std::move(from);
+  EXPECT_THROW(from.allocate(16), error);
+  EXPECT_THROW(from.statistics(), error);
+  EXPECT_THROW(from.check(), error);
+  EXPECT_THROW(from.check_empty(), error);
+  EXPECT_THROW(from.check_invariants(), error);
+  EXPECT_THROW(from.reset(), error);
+  EXPECT_THROW(from.refusals(), error);
+  EXPECT_THROW(from.forget_refusals(), error);
+  EXPECT_THROW(from.grow(2_MiB), error);
+  EXPECT_THROW(from.trim(), error);
+  EXPECT_THROW(from.adapt(), error);
+  EXPECT_THROW(from.ref(), error);
+  EXPECT_EQ(from.pool_bytes(), 0u);
+  try {
+    from.reset();
+  } catch (const error& e) {
+    EXPECT_PRED_FORMAT2(IsSubstring, "heap::reset", e.what());
+    EXPECT_PRED_FORMAT2(IsSubstring, "moved from", e.what());
+  }
+  EXPECT_NE(to.allocate(16), nullptr);
+}
+
+TEST(Heap, ThatWasMovedFromThrowsForBlocksOfTheHost) {
+  heap<slab, here> from(1_MiB);
+  const heap<slab, here> to = std::move(from);
+  std::uint64_t word = 0;
+  void* const p = to.allocate(8);
+  EXPECT_THROW(from.deallocate(p), error);
+  EXPECT_THROW(from.deallocate(nullptr), error);
+  EXPECT_THROW(from.create<std::uint64_t>(1u), error);
+  EXPECT_THROW(from.copy_to(p, std::span<const std::uint64_t>(&word, 1)), error);
+  EXPECT_THROW(from.copy_from(std::span<std::uint64_t>(&word, 1), p), error);
+  to.deallocate(p);
+  to.check_empty();
+}
+
+TEST(Heap, ThatWasMovedFromServesAgainOnceAHeapIsAssignedToIt) {
+  heap<slab, here> h(1_MiB);
+  heap<slab, here> other = std::move(h);
+  h = heap<slab, here>(64_KiB);
+  EXPECT_NE(h.allocate(16), nullptr);
+  EXPECT_EQ(h.pool_bytes(), 64u << 10);
+  EXPECT_EQ(other.pool_bytes(), 1u << 20);
+}
+
+struct point {
+  std::uint32_t x;
+  std::uint32_t y;
+  constexpr point(std::uint32_t a, std::uint32_t b) : x(a), y(b) {}
+};
+struct swap_coordinates {
+  point* p;
+  QUARRY_DEVICE void operator()() const { *p = point(p->y, p->x); }
+};
+TEST(Heap, CreatesObjectsThatKernelsUse) {
+  const heap<slab, here> h(64_KiB);
+  point* const p = h.create<point>(3u, 4u);
+  ASSERT_NE(p, nullptr);
+  launch<here>({1, 1}, swap_coordinates{p});
+  point back(0, 0);
+  h.copy_from(std::span<point>(&back, 1), p);
+  EXPECT_EQ(back.x, 4u);
+  EXPECT_EQ(back.y, 3u);
+  h.destroy(p);
+  h.destroy(static_cast<point*>(nullptr));
+  h.check_empty();
+  while (h.allocate(1024) != nullptr) {
+  }
+  while (h.allocate(16) != nullptr) {
+  }
+  EXPECT_EQ(h.create<point>(1u, 1u), nullptr);
 }
 
 TEST(Heap, SeveralLiveSideBySide) {
@@ -75,8 +152,8 @@ TEST(Heap, LivesInMemoryOfTheCaller) {
       EXPECT_GE(static_cast<std::byte*>(p), memory.data() + 8);
       EXPECT_LT(static_cast<std::byte*>(p), memory.data() + (1u << 20));
     }
-    EXPECT_EQ(h.malloc(h.pool_bytes()), nullptr);
-    EXPECT_NE(h.malloc(h.pool_bytes() - 256 * 64), nullptr) << "the rest of the pool";
+    EXPECT_EQ(h.allocate(h.pool_bytes()), nullptr);
+    EXPECT_NE(h.allocate(h.pool_bytes() - 256 * 64), nullptr) << "the rest of the pool";
   }
   memory.fill_zero();  // still the caller's
 }
@@ -119,19 +196,19 @@ TEST(Heap, StatisticsFollowWhatIsHandedOut) {
 
 TEST(Heap, ARefusedLargeRequestCostsNothing) {
   const heap<bump, here> h(64_KiB);
-  EXPECT_NE(h.malloc(60u << 10), nullptr);
-  EXPECT_EQ(h.malloc(8u << 10), nullptr);
-  EXPECT_NE(h.malloc(4u << 10), nullptr) << "the tail of the pool is still there";
-  EXPECT_EQ(h.malloc(16), nullptr);
+  EXPECT_NE(h.allocate(60u << 10), nullptr);
+  EXPECT_EQ(h.allocate(8u << 10), nullptr);
+  EXPECT_NE(h.allocate(4u << 10), nullptr) << "the tail of the pool is still there";
+  EXPECT_EQ(h.allocate(16), nullptr);
   EXPECT_EQ(h.statistics().free_bytes, 0u);
 }
 
 TEST(Heap, WrapComesRoundToTheFront) {
   const heap<wrap, here> h(4_KiB);
-  void* first = h.malloc(1024);
-  for (int i = 0; i < 3; ++i) EXPECT_NE(h.malloc(1024), first);
-  EXPECT_EQ(h.malloc(1024), first);
-  EXPECT_EQ(h.malloc(4096), first) << "what does not fit behind starts at the front";
+  void* first = h.allocate(1024);
+  for (int i = 0; i < 3; ++i) EXPECT_NE(h.allocate(1024), first);
+  EXPECT_EQ(h.allocate(1024), first);
+  EXPECT_EQ(h.allocate(4096), first) << "what does not fit behind starts at the front";
 }
 
 }  // namespace

@@ -73,6 +73,27 @@ TEST(MemorySource, GetsItsMemoryBackOnceWhenTheHeapMoves) {
   EXPECT_EQ(source.out, 0u);
 }
 
+TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsAssignedTo) {
+  plain_source source;
+  heap<bump, here> h(source, 1_MiB);
+  heap<bump, here> other(source, 64_KiB);
+  h = std::move(other);
+  EXPECT_EQ(source.out, 64u << 10) << "assignment releases the memory that the heap had";
+  EXPECT_EQ(fill(h, 1024, 8).size(), 8u);
+  EXPECT_EQ(other.pool_bytes(), 0u);
+  h = heap<bump, here>(1_MiB);
+  EXPECT_EQ(source.out, 0u);
+}
+
+TEST(MemorySource, KeepsItsHeapWhenTheHeapIsAssignedToItself) {
+  plain_source source;
+  heap<bump, here> h(source, 1_MiB);
+  heap<bump, here>& same = h;
+  h = std::move(same);
+  EXPECT_EQ(source.out, 1u << 20);
+  EXPECT_EQ(fill(h, 1024, 8).size(), 8u);
+}
+
 TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsTooSmall) {
   plain_source source;
   EXPECT_THROW((heap<slab, here>(source, 256_B)), error);
@@ -82,7 +103,7 @@ TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsTooSmall) {
 TEST(MemorySource, MayBeOfTheStandardLibraryOnTheCpu) {
   std::pmr::monotonic_buffer_resource source;
   const heap<cfmalloc, cpu> h(source, 1_MiB);
-  EXPECT_NE(h.malloc(1000), nullptr);
+  EXPECT_NE(h.allocate(1000), nullptr);
 }
 
 TEST(Heap, LivesInASpan) {

@@ -67,20 +67,20 @@ TEST(Refusals, AreThoseThatWereNotServedAndNoOthers) {
 
 TEST(Refusals, OfTheHostCountToo) {
   const heap<growing_bump, here> h(64_KiB);
-  EXPECT_EQ(h.malloc(1u << 20), nullptr);
+  EXPECT_EQ(h.allocate(1u << 20), nullptr);
   EXPECT_EQ(h.refusals().count, 1u);
 }
 
 TEST(Refusals, MakeCheckThrowAndSayWhatHappened) {
   const heap<cfmalloc, here> h(1_MiB);
   h.check();
-  void* const p = h.malloc(512u << 10);
+  void* const p = h.allocate(512u << 10);
   ask_from(h, 7, 768u << 10);
   const std::string text = complaint<requests_refused>(h);
   for (const char* part :
        {"7 requests", "first for 768 KiB", "heap has 1 MiB", "1 blocks are live", "512 KiB in use"})
     EXPECT_PRED_FORMAT2(IsSubstring, part, text);
-  h.free(p);
+  h.deallocate(p);
 }
 
 TEST(Refusals, OfAHeapThatCanGrowSayThat) {
@@ -111,16 +111,16 @@ TEST(Refusals, StayApartBetweenHeaps) {
 TEST(CheckEmpty, NamesWhatWasNotFreed) {
   const heap<cfmalloc, here> h(1_MiB);
   h.check_empty();
-  void* const a = h.malloc(1024);
-  void* const b = h.malloc(1024);
+  void* const a = h.allocate(1024);
+  void* const b = h.allocate(1024);
   try {
     h.check_empty();
     FAIL() << "two blocks are live";
   } catch (const blocks_leaked& e) {
     EXPECT_PRED_FORMAT2(IsSubstring, "2 of them, 2 KiB", e.what());
   }
-  h.free(a);
-  h.free(b);
+  h.deallocate(a);
+  h.deallocate(b);
   h.check_empty();
 }
 

@@ -74,10 +74,10 @@ TEST(Statistics, FragmentationIsWhatTheLargestRequestCanNotHave) {
 
 TEST(Statistics, OfACountedHeapKnowThePeak) {
   const heap<counted<cfmalloc>, here> h(1_MiB);
-  void* const a = h.malloc(1000);
-  void* const b = h.malloc(500);
-  h.free(a);
-  h.free(b);
+  void* const a = h.allocate(1000);
+  void* const b = h.allocate(500);
+  h.deallocate(a);
+  h.deallocate(b);
   EXPECT_EQ(h.statistics().peak_bytes, 1500u);
   EXPECT_EQ((heap<cfmalloc, here>(1_MiB)).statistics().peak_bytes, std::nullopt)
       << "who does not count does not know";

@@ -32,37 +32,37 @@ using one_fifo = heap<buffer<watched<cfmalloc>, 1>, here>;
 
 TEST(Buffer, ServesAFreedBlockAgainWithoutTheUpstream) {
   const one_fifo h(bytes(1u << 20));
-  void* const p = h.malloc(100);
-  h.free(p);
-  EXPECT_EQ(h.malloc(110), p) << "of the same class";
+  void* const p = h.allocate(100);
+  h.deallocate(p);
+  EXPECT_EQ(h.allocate(110), p) << "of the same class";
   EXPECT_EQ(calls_of(h.statistics()).mallocs, 1u);
   EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
-  EXPECT_NE(h.malloc(100), p);
+  EXPECT_NE(h.allocate(100), p);
 }
 
 TEST(Buffer, KeepsClassesApart) {
   const one_fifo h(bytes(1u << 20));
-  void* const p = h.malloc(100);
-  h.free(p);
-  EXPECT_NE(h.malloc(1000), p);
-  EXPECT_NE(h.malloc(40), p);
-  EXPECT_EQ(h.malloc(100), p);
+  void* const p = h.allocate(100);
+  h.deallocate(p);
+  EXPECT_NE(h.allocate(1000), p);
+  EXPECT_NE(h.allocate(40), p);
+  EXPECT_EQ(h.allocate(100), p);
 }
 
 TEST(Buffer, PassesLargeRequestsThrough) {
   const one_fifo h(bytes(1u << 20));
-  void* const p = h.malloc(41'000);
+  void* const p = h.allocate(41'000);
   ASSERT_NE(p, nullptr);
   EXPECT_EQ(calls_of(h.statistics()).last_size, 41'016u);
-  h.free(p);
+  h.deallocate(p);
   EXPECT_EQ(calls_of(h.statistics()).frees, 1u);
 }
 
 TEST(Buffer, GivesBackWhatDoesNotFitIntoItsFifo) {
   const heap<buffer<watched<cfmalloc>, 1, 512, 2>, here> h(bytes(1u << 20));
   std::vector<void*> blocks;
-  for (int i = 0; i < 3; ++i) blocks.push_back(h.malloc(64));
-  for (void* p : blocks) h.free(p);
+  for (int i = 0; i < 3; ++i) blocks.push_back(h.allocate(64));
+  for (void* p : blocks) h.deallocate(p);
   EXPECT_EQ(calls_of(h.statistics()).frees, 1u);
   EXPECT_EQ(h.check_invariants(), "");
 }
@@ -82,12 +82,12 @@ TEST(Buffer, TriesOtherFifosBeforeTheUpstream) {
 
 TEST(Buffer, CountsWhatItKeepsAsFree) {
   const one_fifo h(bytes(1u << 20));
-  void* const p = h.malloc(64);
-  void* const q = h.malloc(64);
+  void* const p = h.allocate(64);
+  void* const q = h.allocate(64);
   EXPECT_EQ(h.statistics().live_blocks, 2u);
-  h.free(p);
+  h.deallocate(p);
   EXPECT_EQ(h.statistics().live_blocks, 1u);
-  h.free(q);
+  h.deallocate(q);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
   EXPECT_EQ(h.statistics().live_bytes, 0u);
   EXPECT_EQ(h.statistics().free_bytes, h.statistics().pool_bytes);
@@ -96,23 +96,23 @@ TEST(Buffer, CountsWhatItKeepsAsFree) {
 TEST(Buffer, WithholdsNothingWhenMemoryIsNeeded) {
   const heap<buffer<cfmalloc>, here> h(bytes(64u << 10));
   const auto small = malloc_together(h, std::vector<std::uint64_t>(256, 100));
-  void* const large = h.malloc(60'000);
+  void* const large = h.allocate(60'000);
   EXPECT_EQ(large, nullptr) << "the blocks are in use";
   free_together(h, small, 0, 256);
-  void* const again = h.malloc(60'000);
+  void* const again = h.allocate(60'000);
   EXPECT_NE(again, nullptr) << "all blocks are buffered, none is in use";
-  h.free(again);
-  EXPECT_NE(h.malloc(64'000), nullptr);
+  h.deallocate(again);
+  EXPECT_NE(h.allocate(64'000), nullptr);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
 TEST(Buffer, TakesFromAnotherFifoOfTheClassBeforeItRefuses) {
   const heap<buffer<cfmalloc, 64>, here> h(bytes(64u << 10));
   std::vector<void*> blocks;
-  while (void* const p = h.malloc(1000)) blocks.push_back(p);
+  while (void* const p = h.allocate(1000)) blocks.push_back(p);
   ASSERT_GT(blocks.size(), 50u);
-  h.free(blocks.back());
-  EXPECT_EQ(h.malloc(1000), blocks.back()) << "whichever FIFO it lies in";
+  h.deallocate(blocks.back());
+  EXPECT_EQ(h.allocate(1000), blocks.back()) << "whichever FIFO it lies in";
 }
 
 TEST(Buffer, GivesEverythingBackWhenDrained) {
@@ -136,10 +136,10 @@ TEST(Buffer, DrainsThroughCoalesce) {
 
 TEST(Buffer, EmptiesNoFifoForARequestThatCanNotBeServed) {
   const one_fifo h(bytes(1u << 20));
-  void* const p = h.malloc(64);
-  h.free(p);
-  EXPECT_EQ(h.malloc(~std::size_t{0}), nullptr);
-  EXPECT_EQ(h.malloc(2u << 20), nullptr);
+  void* const p = h.allocate(64);
+  h.deallocate(p);
+  EXPECT_EQ(h.allocate(~std::size_t{0}), nullptr);
+  EXPECT_EQ(h.allocate(2u << 20), nullptr);
   EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
 }
 
@@ -170,20 +170,20 @@ class both_ends {
 
 TEST(Buffer, LetsBlocksOutsideItsWindowPass) {
   const heap<buffer<both_ends, 1>, cpu> h(bytes(std::uint64_t{80} << 30));
-  void* const low = h.malloc(64);
-  void* const high = h.malloc(64);
-  h.free(high);
-  h.free(low);
-  EXPECT_EQ(h.malloc(64), low) << "buffered";
+  void* const low = h.allocate(64);
+  void* const high = h.allocate(64);
+  h.deallocate(high);
+  h.deallocate(low);
+  EXPECT_EQ(h.allocate(64), low) << "buffered";
   EXPECT_EQ(h.statistics().live_blocks, 1u) << "the other one was given back";
 }
 
 TEST(Buffer, FindsItsWindowWhereverTheSystemsHeapIs) {
   const heap<buffer<system_heap, 1>, cpu> h(bytes(1u << 20));
-  void* const p = h.malloc(64);
-  h.free(p);
-  EXPECT_EQ(h.malloc(64), p);
-  h.free(p);
+  void* const p = h.allocate(64);
+  h.deallocate(p);
+  EXPECT_EQ(h.allocate(64), p);
+  h.deallocate(p);
   EXPECT_EQ(h.check_invariants(), "");
   h.ref().allocator().drain();
   EXPECT_EQ(h.statistics().live_blocks, 0u);

@@ -63,14 +63,14 @@ TYPED_TEST(Counted, CountsCallsAndBytes) {
 
 TYPED_TEST(Counted, RemembersTheMostThatWasLiveAtATime) {
   const heap<counted<TypeParam>, here> h(1_MiB);
-  void* const a = h.malloc(1000);
-  void* const b = h.malloc(500);
-  h.free(a);
-  void* const c = h.malloc(400);
+  void* const a = h.allocate(1000);
+  void* const b = h.allocate(500);
+  h.deallocate(a);
+  void* const c = h.allocate(400);
   EXPECT_EQ(counts(h).peak_bytes, 1500u);
-  void* const d = h.malloc(601);
+  void* const d = h.allocate(601);
   EXPECT_EQ(counts(h).peak_bytes, 1501u);
-  for (void* p : {b, c, d}) h.free(p);
+  for (void* p : {b, c, d}) h.deallocate(p);
   EXPECT_EQ(counts(h).peak_bytes, 1501u);
   EXPECT_EQ(counts(h).live_bytes, 0u);
 }
@@ -116,7 +116,7 @@ TEST(CountedHeap, NeedsNoHeadersWhereNothingIsFreed) {
 
 TEST(CountedHeap, StartsAgainWhenReset) {
   heap<counted<cfmalloc>, here> h(1_MiB);
-  ASSERT_NE(h.malloc(100), nullptr);
+  ASSERT_NE(h.allocate(100), nullptr);
   h.reset();
   EXPECT_EQ(counts(h).served, 0u);
   EXPECT_EQ(counts(h).peak_bytes, 0u);
@@ -124,10 +124,10 @@ TEST(CountedHeap, StartsAgainWhenReset) {
 
 TEST(CountedHeap, IsReadThroughLayersAbove) {
   const heap<checked<counted<cfmalloc>>, here> h(1_MiB);
-  void* const p = h.malloc(100);
+  void* const p = h.allocate(100);
   const auto inner = h.on_host([](const auto& a) { return a.upstream().counts(); });
   EXPECT_EQ(inner.live_bytes, 112u + 32u) << "with the guards";
-  h.free(p);
+  h.deallocate(p);
 }
 
 TEST(CountedHeap, PutsItsCountsInWords) {

@@ -231,9 +231,9 @@ TEST(WarpArena, GivesAllBackAfterThePoolRanOut) {
 
 TEST(WarpArena, LeavesMallocAndFreeToTheUpstream) {
   const heap<arenas, here> h(bytes(1u << 20));
-  void* const p = h.malloc(100);
+  void* const p = h.allocate(100);
   EXPECT_NE(p, nullptr);
-  h.free(p);
+  h.deallocate(p);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
 }
 

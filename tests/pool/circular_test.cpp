@@ -74,22 +74,22 @@ TEST(CMMalloc, GivesEveryOffsetABinaryHeapOfItsOwn) {
 TYPED_TEST(Circular, ServesThePoolInOnePieceAfterItWasShattered) {
   const heap<TypeParam, cpu> h(64_KiB);
   std::vector<void*> blocks;
-  while (void* p = h.malloc(32)) blocks.push_back(p);
+  while (void* p = h.allocate(32)) blocks.push_back(p);
   EXPECT_EQ(blocks.size(), 2048u);
-  for (std::size_t i = 0; i < blocks.size(); i += 2) h.free(blocks[i]);
-  EXPECT_EQ(h.malloc(64), nullptr) << "no two neighbours are free";
-  for (std::size_t i = 1; i < blocks.size(); i += 2) h.free(blocks[i]);
-  void* all = h.malloc(64u << 10);
+  for (std::size_t i = 0; i < blocks.size(); i += 2) h.deallocate(blocks[i]);
+  EXPECT_EQ(h.allocate(64), nullptr) << "no two neighbours are free";
+  for (std::size_t i = 1; i < blocks.size(); i += 2) h.deallocate(blocks[i]);
+  void* all = h.allocate(64u << 10);
   EXPECT_NE(all, nullptr) << "a run of free chunks is as good as one";
-  EXPECT_EQ(h.malloc(1), nullptr);
-  h.free(all);
+  EXPECT_EQ(h.allocate(1), nullptr);
+  h.deallocate(all);
   EXPECT_EQ(h.statistics().free_bytes, 64u << 10);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
 TYPED_TEST(Circular, FillsThePoolToTheLastGranule) {
   const heap<TypeParam, cpu> h(64_KiB);
-  while (h.malloc(32) != nullptr) {
+  while (h.allocate(32) != nullptr) {
   }
   const heap_statistics full = h.statistics();
   EXPECT_EQ(full.live_blocks, 2048u);
@@ -100,12 +100,12 @@ TYPED_TEST(Circular, FillsThePoolToTheLastGranule) {
 TYPED_TEST(Circular, FindsTheOneFreeChunkWhereverTheSearchStarts) {
   const heap<TypeParam, cpu> h(16_KiB);
   std::vector<void*> blocks;
-  while (void* p = h.malloc(100)) blocks.push_back(p);
+  while (void* p = h.allocate(100)) blocks.push_back(p);
   for (void* p : blocks) {
-    h.free(p);
-    void* again = h.malloc(100);
+    h.deallocate(p);
+    void* again = h.allocate(100);
     EXPECT_NE(again, nullptr);
-    EXPECT_EQ(h.malloc(100), nullptr);
+    EXPECT_EQ(h.allocate(100), nullptr);
   }
 }
 
@@ -113,20 +113,20 @@ TYPED_TEST(Circular, FindsTheOneFreeChunkWhereverTheSearchStarts) {
 TYPED_TEST(Circular, FindsTwoNeighboursThatWereFreedAfterARefusal) {
   const heap<TypeParam, cpu> h(4_KiB);
   std::vector<void*> blocks;
-  while (void* p = h.malloc(32)) blocks.push_back(p);
+  while (void* p = h.allocate(32)) blocks.push_back(p);
   std::sort(blocks.begin(), blocks.end());
   ASSERT_EQ(blocks.size(), 128u);
   for (std::size_t i = 0; i + 1 < blocks.size(); ++i)
     for (const std::size_t first : {i, i + 1}) {
-      EXPECT_EQ(h.malloc(64), nullptr);
-      h.free(blocks[first]);
-      EXPECT_EQ(h.malloc(64), nullptr);
-      h.free(blocks[2 * i + 1 - first]);
-      void* const both = h.malloc(64);
+      EXPECT_EQ(h.allocate(64), nullptr);
+      h.deallocate(blocks[first]);
+      EXPECT_EQ(h.allocate(64), nullptr);
+      h.deallocate(blocks[2 * i + 1 - first]);
+      void* const both = h.allocate(64);
       EXPECT_EQ(both, blocks[i]);
-      h.free(both);
-      EXPECT_NE(h.malloc(32), nullptr);
-      EXPECT_NE(h.malloc(32), nullptr);
+      h.deallocate(both);
+      EXPECT_NE(h.allocate(32), nullptr);
+      EXPECT_NE(h.allocate(32), nullptr);
     }
 }
 
@@ -134,13 +134,13 @@ TYPED_TEST(Circular, FindsALongRunThatGrowsFromEitherEnd) {
   for (const bool forwards : {false, true}) {
     const heap<TypeParam, cpu> h(4_KiB);
     std::vector<void*> blocks;
-    while (void* p = h.malloc(32)) blocks.push_back(p);
+    while (void* p = h.allocate(32)) blocks.push_back(p);
     std::sort(blocks.begin(), blocks.end());
     for (std::size_t i = 0; i < 100; ++i) {  // of more than one region
-      EXPECT_EQ(h.malloc(100 * 32), nullptr) << i;
-      h.free(blocks[forwards ? 10 + i : 109 - i]);
+      EXPECT_EQ(h.allocate(100 * 32), nullptr) << i;
+      h.deallocate(blocks[forwards ? 10 + i : 109 - i]);
     }
-    EXPECT_EQ(h.malloc(100 * 32), blocks[10]);
+    EXPECT_EQ(h.allocate(100 * 32), blocks[10]);
   }
 }
 
@@ -155,7 +155,7 @@ struct ask_once {
 TYPED_TEST(Circular, RefusesASecondTimeWithoutReadingThePool) {
   const heap<TypeParam, cpu> h(4_MiB);
   using kernel = ask_once<typename heap<TypeParam, cpu>::ref_type>;
-  while (h.malloc(32) != nullptr) {
+  while (h.allocate(32) != nullptr) {
   }
   simt::explorer one_lane;
   void* got = &got;

@@ -75,7 +75,7 @@ class Contract : public ::testing::Test {
                    free_own<ref>{h.ref(), requests.data(), requests.size()});
   }
   static void release(const heap_type& h, void* block) {
-    if constexpr (can.frees_one) h.free(block);
+    if constexpr (can.frees_one) h.deallocate(block);
   }
 
   static std::uint64_t served(const simt::array<request, here>& requests) {
@@ -104,7 +104,7 @@ TYPED_TEST_SUITE(Contract, every_allocator, paper_name);
 
 TYPED_TEST(Contract, GivesNothingForZeroBytes) {
   const typename TestFixture::heap_type h(pool_size);
-  EXPECT_EQ(h.malloc(0), nullptr);
+  EXPECT_EQ(h.allocate(0), nullptr);
 }
 
 TYPED_TEST(Contract, GivesNothingForMoreThanThereIs) {
@@ -112,8 +112,8 @@ TYPED_TEST(Contract, GivesNothingForMoreThanThereIs) {
   const typename TestFixture::heap_type h(pool_size);
   for (std::size_t n : {max, max - 1, max - 15, max - 16, max - 127, max / 2 + 1, max / 2,
                         std::size_t{pool_size} + 1})
-    EXPECT_EQ(h.malloc(n), nullptr) << n;
-  void* block = h.malloc(64);
+    EXPECT_EQ(h.allocate(n), nullptr) << n;
+  void* block = h.allocate(64);
   EXPECT_NE(block, nullptr) << "refused requests must not use up memory";
   TestFixture::release(h, block);
   EXPECT_EQ(h.check_invariants(), "");
@@ -215,7 +215,7 @@ TYPED_TEST(Contract, ServesEverySmallestBlockAgainAfterAllIsFreed) {
 TYPED_TEST(Contract, TakesNullptrAsNothingToFree) {
   if constexpr (TestFixture::can.frees_one) {
     const typename TestFixture::heap_type h(pool_size);
-    h.free(nullptr);
+    h.deallocate(nullptr);
     EXPECT_EQ(h.check_invariants(), "");
   }
 }
@@ -242,9 +242,9 @@ TYPED_TEST(Contract, SurvivesChurnInAPoolThatIsTooSmall) {
     launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 600, counts.data(),
                                                             counts.data() + 1});
     EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
-    void* block = h.malloc(64);
+    void* block = h.allocate(64);
     EXPECT_NE(block, nullptr) << "memory is there again";
-    h.free(block);
+    h.deallocate(block);
     EXPECT_EQ(h.check_invariants(), "");
   }
 }
@@ -299,8 +299,8 @@ TYPED_TEST(Contract, HandlesAHundredGibibytes) {
     constexpr std::uint64_t one_per_cent =
         (std::uint64_t{1} << 30) / (QUARRY_ASAN || QUARRY_TSAN ? 10 : 1);
     const typename TestFixture::heap_type h(bytes(100 * one_per_cent));
-    auto* low = static_cast<std::byte*>(h.malloc(60 * one_per_cent));
-    auto* high = static_cast<std::byte*>(h.malloc(39 * one_per_cent));
+    auto* low = static_cast<std::byte*>(h.allocate(60 * one_per_cent));
+    auto* high = static_cast<std::byte*>(h.allocate(39 * one_per_cent));
     ASSERT_NE(low, nullptr);
     ASSERT_NE(high, nullptr);
     EXPECT_GE(high > low ? high - low : low - high, static_cast<std::ptrdiff_t>(39 * one_per_cent));

@@ -243,12 +243,12 @@ TEST(Scatter, CutsEmptyPagesAnewForOtherSizes) {
     EXPECT_EQ(h.statistics().free_bytes, pool_size);
     EXPECT_EQ(h.statistics().largest_free, pool_size);
   }
-  EXPECT_NE(h.malloc(pool_size), nullptr) << "all pages together";
+  EXPECT_NE(h.allocate(pool_size), nullptr) << "all pages together";
 }
 
 TEST(Scatter, FillsAPageBeforeALoneLaneOpensTheNext) {
   const heap<scatter<>, here> h(pool_size);
-  for (int i = 0; i < 200; ++i) ASSERT_NE(h.malloc(256), nullptr);
+  for (int i = 0; i < 200; ++i) ASSERT_NE(h.allocate(256), nullptr);
   const heap_statistics s = h.statistics();
   EXPECT_EQ(s.free_bytes, pool_size - 200 * 256);
   EXPECT_GE(*s.largest_free, pool_size - 13 * 4096 - 32 * 4096);
@@ -262,7 +262,7 @@ TEST(Scatter, FillsAPageBeforeALoneLaneOpensTheNext) {
 /// Takes blocks until there are no more; the last one refused is the heap's note.
 std::vector<void*> take_all(const heap<scatter<>, here>& h, std::size_t size) {
   std::vector<void*> blocks;
-  while (void* p = h.malloc(size)) blocks.push_back(p);
+  while (void* p = h.allocate(size)) blocks.push_back(p);
   return blocks;
 }
 
@@ -270,28 +270,28 @@ TEST(Scatter, ServesWhatItRefusedOnceAChunkIsFree) {
   const heap<scatter<>, here> h(40 * 4096);
   const std::vector<void*> blocks = take_all(h, 256);
   ASSERT_EQ(blocks.size(), 40u * 16);
-  EXPECT_EQ(h.malloc(256), nullptr);
-  h.free(blocks[77]);
-  EXPECT_EQ(h.malloc(1000), nullptr) << "the page is not empty";
-  EXPECT_EQ(h.malloc(256), blocks[77]);
-  EXPECT_EQ(h.malloc(256), nullptr);
+  EXPECT_EQ(h.allocate(256), nullptr);
+  h.deallocate(blocks[77]);
+  EXPECT_EQ(h.allocate(1000), nullptr) << "the page is not empty";
+  EXPECT_EQ(h.allocate(256), blocks[77]);
+  EXPECT_EQ(h.allocate(256), nullptr);
 }
 
 TEST(Scatter, ServesWhatItRefusedOnceAPageIsEmpty) {
   const heap<scatter<>, here> h(40 * 4096);
   const std::vector<void*> blocks = take_all(h, 1024);
-  EXPECT_EQ(h.malloc(100), nullptr);
-  EXPECT_EQ(h.malloc(4096), nullptr);
+  EXPECT_EQ(h.allocate(100), nullptr);
+  EXPECT_EQ(h.allocate(4096), nullptr);
   for (int i = 8; i < 12; ++i) {  // a page, lone lanes fill one after the other
-    EXPECT_EQ(h.malloc(100), nullptr);
-    EXPECT_EQ(h.malloc(4096), nullptr);
-    h.free(blocks[i]);
+    EXPECT_EQ(h.allocate(100), nullptr);
+    EXPECT_EQ(h.allocate(4096), nullptr);
+    h.deallocate(blocks[i]);
   }
-  void* page = h.malloc(3000);
+  void* page = h.allocate(3000);
   EXPECT_NE(page, nullptr);
-  EXPECT_EQ(h.malloc(100), nullptr);
-  h.free(page);
-  EXPECT_NE(h.malloc(100), nullptr);
+  EXPECT_EQ(h.allocate(100), nullptr);
+  h.deallocate(page);
+  EXPECT_NE(h.allocate(100), nullptr);
 }
 
 TEST(Scatter, ServesTheRunItRefusedOncePagesSideBySideAreEmpty) {
@@ -299,14 +299,14 @@ TEST(Scatter, ServesTheRunItRefusedOncePagesSideBySideAreEmpty) {
   std::vector<void*> pages = take_all(h, 4096);
   std::sort(pages.begin(), pages.end());
   ASSERT_EQ(pages.size(), 40u);
-  EXPECT_EQ(h.malloc(3 * 4096), nullptr);
-  for (const int i : {30, 32, 34}) h.free(pages[i]);
-  EXPECT_EQ(h.malloc(3 * 4096), nullptr);
-  h.free(pages[33]);
-  EXPECT_EQ(h.malloc(4 * 4096), nullptr) << "three are side by side";
-  EXPECT_EQ(h.malloc(3 * 4096), pages[32]);
-  EXPECT_EQ(h.malloc(2 * 4096), nullptr);
-  EXPECT_EQ(h.malloc(1 * 4096), pages[30]);
+  EXPECT_EQ(h.allocate(3 * 4096), nullptr);
+  for (const int i : {30, 32, 34}) h.deallocate(pages[i]);
+  EXPECT_EQ(h.allocate(3 * 4096), nullptr);
+  h.deallocate(pages[33]);
+  EXPECT_EQ(h.allocate(4 * 4096), nullptr) << "three are side by side";
+  EXPECT_EQ(h.allocate(3 * 4096), pages[32]);
+  EXPECT_EQ(h.allocate(2 * 4096), nullptr);
+  EXPECT_EQ(h.allocate(1 * 4096), pages[30]);
 }
 
 // ---- what a heap says about itself -------------------------------------------------------------
@@ -314,7 +314,7 @@ TEST(Scatter, ServesTheRunItRefusedOncePagesSideBySideAreEmpty) {
 TEST(Scatter, CountsBlocksBytesAndClasses) {
   const heap<scatter<>, here> h(pool_size);
   std::vector<void*> blocks;
-  for (const std::size_t n : {850u, 1000u, 1024u, 17u, 5000u}) blocks.push_back(h.malloc(n));
+  for (const std::size_t n : {850u, 1000u, 1024u, 17u, 5000u}) blocks.push_back(h.allocate(n));
   const heap_statistics s = h.statistics();
   EXPECT_EQ(s.pool_bytes, pool_size);
   EXPECT_EQ(s.live_blocks, 5u);
@@ -325,17 +325,17 @@ TEST(Scatter, CountsBlocksBytesAndClasses) {
   EXPECT_EQ(s.classes[1].live_blocks, 3u) << "sizes of which four fit a page are the same";
   EXPECT_EQ(s.classes[1].free_blocks, 1u);
   EXPECT_EQ(s.free_bytes, pool_size - *s.live_bytes);
-  for (void* p : blocks) h.free(p);
+  for (void* p : blocks) h.deallocate(p);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
   EXPECT_EQ(h.statistics().largest_free, pool_size);
 }
 
 TEST(Scatter, ServesTheLargestFreeBlockItNames) {
   const heap<scatter<>, here> h(pool_size);
-  for (int i = 0; i < 20; ++i) ASSERT_NE(h.malloc(i % 2 == 0 ? 30'000 : 64), nullptr);
+  for (int i = 0; i < 20; ++i) ASSERT_NE(h.allocate(i % 2 == 0 ? 30'000 : 64), nullptr);
   const std::uint64_t largest = *h.statistics().largest_free;
-  EXPECT_EQ(h.malloc(largest + 1), nullptr);
-  EXPECT_NE(h.malloc(largest), nullptr);
+  EXPECT_EQ(h.allocate(largest + 1), nullptr);
+  EXPECT_NE(h.allocate(largest), nullptr);
   EXPECT_EQ(h.check_invariants(), "");
 }
 

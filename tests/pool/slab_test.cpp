@@ -56,7 +56,7 @@ TEST(ExploreSlab, WithEntriesOfWholeWarps) { explore<own_entries>(8192); }
 
 std::vector<void*> fill(const heap<slab, cpu>& h, std::size_t size) {
   std::vector<void*> blocks;
-  while (void* const p = h.malloc(size)) blocks.push_back(p);
+  while (void* const p = h.allocate(size)) blocks.push_back(p);
   return blocks;
 }
 
@@ -66,7 +66,7 @@ TEST(Slab, GivesAllMemoryToAnyClassInTurn) {
     const std::vector<void*> blocks = fill(h, size);
     EXPECT_EQ(blocks.size() * size, std::size_t{4} << 20) << size;
     EXPECT_EQ(h.statistics().live_blocks, blocks.size());
-    for (void* const p : blocks) h.free(p);
+    for (void* const p : blocks) h.deallocate(p);
     EXPECT_EQ(h.check_invariants(), "");
   }
   EXPECT_EQ(h.statistics().live_blocks, 0u);
@@ -76,9 +76,9 @@ TEST(Slab, UsesAFreedSlotAgainHoweverFullItIs) {
   const heap<slab, cpu> h(1_MiB);
   const std::vector<void*> blocks = fill(h, 48);
   for (const std::size_t i : {std::size_t{0}, blocks.size() / 2, blocks.size() - 1}) {
-    h.free(blocks[i]);
-    EXPECT_EQ(h.malloc(48), blocks[i]);
-    EXPECT_EQ(h.malloc(48), nullptr);
+    h.deallocate(blocks[i]);
+    EXPECT_EQ(h.allocate(48), blocks[i]);
+    EXPECT_EQ(h.allocate(48), nullptr);
   }
 }
 
@@ -89,27 +89,27 @@ TEST(Slab, KeepsTheLastFreeSegmentsForOtherSizes) {
   ASSERT_EQ(blocks.size() * 64, std::size_t{1} << 20);
   std::sort(blocks.begin(), blocks.end());
   const std::size_t in_one = segment / 64;
-  for (std::size_t i = 0; i < 8 * in_one; ++i) h.free(blocks[i]);
-  for (std::size_t s = 8; s < 256; s += 4) h.free(blocks[s * in_one]);  // one slot each
+  for (std::size_t i = 0; i < 8 * in_one; ++i) h.deallocate(blocks[i]);
+  for (std::size_t s = 8; s < 256; s += 4) h.deallocate(blocks[s * in_one]);  // one slot each
   EXPECT_EQ(h.statistics().largest_free, 8 * segment);
-  for (std::size_t s = 8; s < 256; s += 4) ASSERT_NE(h.malloc(64), nullptr);
+  for (std::size_t s = 8; s < 256; s += 4) ASSERT_NE(h.allocate(64), nullptr);
   EXPECT_EQ(h.statistics().largest_free, 8 * segment);
-  EXPECT_NE(h.malloc(8 * segment), nullptr);
-  EXPECT_EQ(h.malloc(64), nullptr);
+  EXPECT_NE(h.allocate(8 * segment), nullptr);
+  EXPECT_EQ(h.allocate(64), nullptr);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
 TEST(Slab, CountsABlockOnceThatIsFreedTwice) {
   const heap<slab, cpu> h(64_MiB);
   for (const std::size_t size : {64u, 20'000u}) {  // in one segment there are many, or few
-    void* const kept = h.malloc(size);
-    void* const block = h.malloc(size);
+    void* const kept = h.allocate(size);
+    void* const block = h.allocate(size);
     ASSERT_NE(block, nullptr);
-    h.free(block);
-    h.free(block);
+    h.deallocate(block);
+    h.deallocate(block);
     EXPECT_EQ(h.statistics().live_blocks, 1u) << size;
     EXPECT_EQ(h.check_invariants(), "") << size;
-    h.free(kept);
+    h.deallocate(kept);
     EXPECT_EQ(h.statistics().live_blocks, 0u) << size;
     EXPECT_EQ(h.check_invariants(), "") << size;
   }
@@ -118,9 +118,10 @@ TEST(Slab, CountsABlockOnceThatIsFreedTwice) {
 TEST(Slab, ReleasesASegmentToOtherClasses) {
   const heap<slab, cpu> h(64_KiB);
   const std::vector<void*> small = fill(h, 16);
-  EXPECT_EQ(h.malloc(128), nullptr);
-  for (std::size_t i = 0; i < 256 / 16; ++i) h.free(small[i]);  // a segment's worth, in one piece
-  EXPECT_NE(h.malloc(128), nullptr);
+  EXPECT_EQ(h.allocate(128), nullptr);
+  for (std::size_t i = 0; i < 256 / 16; ++i)
+    h.deallocate(small[i]);  // a segment's worth, in one piece
+  EXPECT_NE(h.allocate(128), nullptr);
 }
 
 TEST(Slab, AlignsUpToASegment) {
@@ -136,9 +137,9 @@ TEST(Slab, AlignsUpToASegment) {
 
 TEST(Slab, TellsWhatABlockHolds) {
   const heap<slab, cpu> h(16_MiB);
-  EXPECT_EQ(h.ref().allocator().usable_size(h.malloc(1)), 16u);
-  EXPECT_EQ(h.ref().allocator().usable_size(h.malloc(129)), 160u);
-  EXPECT_EQ(h.ref().allocator().usable_size(h.malloc(100'000)), 131'072u);
+  EXPECT_EQ(h.ref().allocator().usable_size(h.allocate(1)), 16u);
+  EXPECT_EQ(h.ref().allocator().usable_size(h.allocate(129)), 160u);
+  EXPECT_EQ(h.ref().allocator().usable_size(h.allocate(100'000)), 131'072u);
 }
 
 TEST(Slab, KeepsItsMetadataSmall) {
@@ -185,17 +186,17 @@ TEST(Slab, StaysCompactWhenSizesDriftAndSomeBlocksLiveLong) {
     for (std::uint32_t i = 0; i < blocks.size(); ++i) {
       const std::uint32_t random = simt::scramble(i * 64 + round);
       if (random % 256 >= (i % 7 == 0 ? 16u : 128u)) continue;
-      h.free(blocks[i].place);
+      h.deallocate(blocks[i].place);
       live -= blocks[i].size;
       const std::uint32_t most = 16u << (round / 16 + i / 1024) % 7;
       const std::size_t size = 16 + simt::scramble(random + 1) % most;
-      blocks[i] = {h.malloc(size), size};
+      blocks[i] = {h.allocate(size), size};
       ASSERT_NE(blocks[i].place, nullptr);
       live += size;
     }
   EXPECT_LE(*h.statistics().extent_bytes, 5 * live / 2);
   EXPECT_GE(*h.statistics().largest_free, 16_MiB);
-  for (const block& b : blocks) h.free(b.place);
+  for (const block& b : blocks) h.deallocate(b.place);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
@@ -232,7 +233,7 @@ TEST(Slab, RefusesFewWhenSizesDriftToEightKiB) {
     for (const bool frees : {true, false})
       launch<cpu>(g, drift{h.ref(), round, frees, blocks.data(), blocks.size(), asked});
   EXPECT_LE(asked[1], asked[0] / 25);
-  for (void* const p : blocks) h.free(p);
+  for (void* const p : blocks) h.deallocate(p);
   EXPECT_EQ(h.check_invariants(), "");
 }
 

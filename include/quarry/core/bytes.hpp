@@ -2,7 +2,7 @@
 #pragma once
 /// bytes: a size in bytes, 64 bits wide.
 ///
-///   heap<> h(1_GiB);      h.malloc(64);      bytes n = 3 * 16_KiB;      n / 16_B == 3072
+///   heap<> h(1_GiB);      h.allocate(64);   bytes n = 3 * 16_KiB;      n / 16_B == 3072
 ///
 /// A plain unsigned number where bytes are wanted means bytes, so the conversion in is implicit (a
 /// signed constant is accepted when it is not negative, which the compiler checks; a signed

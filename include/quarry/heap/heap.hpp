@@ -1,18 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// heap: owns, or borrows, the memory of a machine and serves it to kernels through an allocator.
+/// heap: the memory that kernels allocate from. The heap lives on the host; kernels get a heap_ref.
 ///
-///   quarry::heap<> heap(1_GiB);                          // the default allocator, the default machine
+///   quarry::heap<> heap(1_GiB);                              // default allocator, default backend
 ///   quarry::heap<quarry::bump, quarry::cpu> h(64_MiB);
 ///   quarry::heap<quarry::growing_bump> g(64_MiB, {.max = 8_GiB});
-///   kernel<<<blocks, threads>>>(heap.ref());
+///   kernel<<<blocks, threads, 0, stream>>>(heap.ref());
+///   heap.check(stream);                                      // throws if an allocation failed
 ///
-///   pool       | user blocks …………………………………………… | addresses to grow into …… |
-///   metadata   | refused requests | the allocator's …… |            elsewhere
+///   pool       | blocks .................................. | uncommitted addresses ... |
+///   metadata   | header | metadata of the allocator ...... |     not adjacent to the pool
 ///
-/// The pool has the size asked for; metadata comes on top (metadata_bytes). Memory that the caller gives
-/// holds both, metadata at the end. Everything here but ref() waits for the machine and must not run
-/// beside a kernel that uses the heap.
+/// The pool has the requested size; metadata comes on top (metadata_bytes). If the caller provides the
+/// memory, it holds both, metadata at its end.
+///
+/// Streams. Every host function takes a stream as its last argument (simt/stream.hpp).
+/// - The constructors and reset() enqueue their work on the stream and return. Kernels that the program
+///   launches on the same stream afterwards may use the heap. Kernels on other streams must be ordered
+///   behind this work with an event. A heap with uncommitted addresses waits for the stream.
+/// - Functions with a result (allocate, statistics, check, copy_from, grow, ...) wait for the stream.
+///   Kernels on other streams that use the heap must have ended or be ordered before the call.
+/// - Without a stream, every function waits until the whole device is idle.
+/// - The destructor and assignment release memory. No kernel may use the heap then.
+///
+/// Thread safety: kernels use a heap concurrently, also from several streams. Host functions other than
+/// ref() require that no other host function of the same heap runs.
+/// A heap that was moved from has no memory; its functions throw error until a heap is assigned to it.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
@@ -25,6 +38,7 @@
 #include <quarry/simt/array.hpp>
 #include <quarry/simt/ids.hpp>
 #include <quarry/simt/launch.hpp>
+#include <quarry/simt/stream.hpp>
 
 #include <algorithm>
 #include <cstddef>
@@ -80,59 +94,93 @@ class heap {
   using ref_type = heap_ref<Allocator, Backend>;
   static constexpr abilities can = Allocator::can;
 
-  /// Takes a pool of this size from the machine. Throws out_of_memory.
-  explicit heap(bytes pool);
+  using stream_type = stream_ref<Backend>;
 
-  /// The same, and grows up to g.max between kernels. The pool's size is rounded up to the machine's pages.
-  heap(bytes pool, const growth& g) requires resizable_allocator<Allocator>;
+  /// Allocates a pool of this size on the backend. Throws out_of_memory.
+  explicit heap(bytes pool, stream_type stream = {});
 
-  /// Lives in memory of the caller, which must be accessible to the machine and outlive the heap: from cudaMalloc, or
-  /// from cudaMallocAsync once its stream has come to it; on the CPU any.
-  heap(void* memory, bytes size);
-  explicit heap(std::span<std::byte> memory) : heap(memory.data(), bytes(memory.size())) {}
-  /// Lives in memory of a source (memory_source.hpp), of which it takes this much.
+  /// As above; the pool can grow to g.max between kernels. Sizes are rounded up to pages.
+  heap(bytes pool, const growth& g,
+       stream_type stream = {}) requires resizable_allocator<Allocator>;
+
+  /// Uses memory of the caller, which must be accessible to the backend and outlive the heap. Memory of
+  /// cudaMallocAsync is accessible on the stream that it was allocated on.
+  heap(void* memory, bytes size, stream_type stream = {});
+  explicit heap(std::span<std::byte> memory, stream_type stream = {})
+      : heap(memory.data(), bytes(memory.size()), stream) {}
+  /// Allocates `size` bytes from a memory source (memory_source.hpp) and returns them at its end.
   template <memory_source Source>
-  heap(Source& source, bytes size) : heap(borrow(source, size.value(), carve::alignment), size) {}
+  heap(Source& source, bytes size, stream_type stream = {})
+      : heap(borrow(source, size.value(), carve::alignment), size, stream) {}
 
   heap(heap&& other) noexcept { swap(other); }
+  /// Releases the memory that this heap had; `other` has none afterwards.
   heap& operator=(heap&& other) noexcept {
-    swap(other);
+    heap taken(std::move(other));
+    swap(taken);
     return *this;
   }
-  /// Live blocks end with the pool. Where there is none, what layers keep for later goes back to the system,
-  /// and live blocks stay.
+  /// Live blocks end with the pool. An allocator without a pool (system_heap) returns the free blocks
+  /// that its layers cache to the system; live blocks stay.
   ~heap() {
     if constexpr (!can.owns_pool && draining_allocator<Allocator>)
-      if (metadata_ != nullptr) try_drain();
+      if (has_memory()) try_drain();
   }
 
-  /// What kernels get.
-  ref_type ref() const { return ref_type(allocator_, book()); }
+  /// Returns what kernels get. It is valid until the heap ends, also when the heap moves or grows.
+  ref_type ref() const {
+    require_memory("ref");
+    return ref_type(allocator_, book());
+  }
 
   // ---- blocks, from the host ---------------------------------------------------------------------
 
-  /// On the GPU each is a kernel of its own: for a few blocks.
-  void* malloc(std::size_t n) const;
-  void free(void* p) const requires freeing_allocator<Allocator>;
+  /// Allocates n bytes as heap_ref::malloc does; nullptr if the allocation failed or n is 0. On a GPU
+  /// each call launches a kernel: use it for a few blocks. The host can not access the block there.
+  void* allocate(std::size_t n, stream_type stream = {}) const;
+  /// Requires: p from allocate() or from a kernel's malloc on this heap, not freed since, or nullptr.
+  void deallocate(void* p, stream_type stream = {}) const requires freeing_allocator<Allocator>;
 
-  /// Between the host's memory and that of blocks. cudaMemcpy does the same, on every allocator with a pool.
+  /// Constructs a T on the host and copies its bytes into a new block. Returns nullptr if the
+  /// allocation failed.
+  template <class T, class... Arguments>
+  T* create(Arguments&&... arguments) const {
+    static_assert(std::is_trivially_copyable_v<T>,
+                  "heap::create copies the bytes of a T: create other types in a kernel");
+    static_assert(alignof(T) <= block_alignment, "blocks are aligned to 16 bytes");
+    const T value(std::forward<Arguments>(arguments)...);
+    void* const block = allocate(sizeof(T));
+    if (block != nullptr) copy_in(block, &value, sizeof(T), {});
+    return static_cast<T*>(block);
+  }
+  /// Requires: p from create(), not destroyed since, or nullptr.
   template <class T>
-  void copy_to(void* block, std::span<const T> from) const {
-    copy_in(block, from.data(), from.size_bytes());
+  void destroy(T* p, stream_type stream = {}) const requires freeing_allocator<Allocator> {
+    static_assert(std::is_trivially_destructible_v<T>,
+                  "heap::destroy runs no destructor: destroy other types in a kernel");
+    deallocate(p, stream);
+  }
+
+  /// Copies between the host's memory and blocks. cudaMemcpy is equivalent for allocators with a pool.
+  template <class T>
+  void copy_to(void* block, std::span<const T> from, stream_type stream = {}) const {
+    copy_in(block, from.data(), from.size_bytes(), stream);
   }
   template <class T>
-  void copy_from(std::span<T> to, const void* block) const {
-    copy_out(to.data(), block, to.size_bytes());
+  void copy_from(std::span<T> to, const void* block, stream_type stream = {}) const {
+    copy_out(to.data(), block, to.size_bytes(), stream);
   }
 
-  /// Frees everything at once: the heap is as new, but as large as it is.
-  void reset() requires(can.frees_all) {
-    simt::memory<Backend>::zero(metadata_, metadata_size_);
-    initialise();
+  /// Frees all blocks at once. The heap keeps its size.
+  void reset(stream_type stream = {}) requires(can.frees_all) {
+    require_memory("reset");
+    simt::memory<Backend>::zero(metadata_, metadata_size_, stream);
+    answered_ = 0;
+    initialise(stream);
   }
 
-  /// What layers keep for later goes back to where they have it from.
-  void drain() const requires draining_allocator<Allocator>;
+  /// Layers return the free blocks that they cache to their upstream.
+  void drain(stream_type stream = {}) const requires draining_allocator<Allocator>;
 
   // ---- size --------------------------------------------------------------------------------------
 
@@ -141,65 +189,77 @@ class heap {
   std::uint64_t metadata_bytes() const { return metadata_size_; }
   memory_range pool() const { return {pool_, can.owns_pool ? pool_size_ : 0}; }
 
-  /// Makes the pool at least this large (near the maximum less what is too little for the allocator to use). Throws
-  /// error above the maximum, out_of_memory if the machine has no more; the heap is then as it was.
-  void grow(bytes pool) requires resizable_allocator<Allocator>;
-  /// Gives back memory behind the last block, as far as pages allow, down to the size that the heap was made with.
-  /// Returns how much.
-  std::uint64_t trim() requires resizable_allocator<Allocator>;
-  /// Between two kernels: grows if the policy says so, and tells whether it did. Throws what grow throws.
-  bool adapt() requires resizable_allocator<Allocator>;
+  /// Makes the pool at least this large. Near the maximum the pool may be smaller by what is too little
+  /// for the allocator to use. Throws error above the maximum and out_of_memory if the backend has no
+  /// more memory; the heap is then unchanged.
+  void grow(bytes pool, stream_type stream = {}) requires resizable_allocator<Allocator>;
+  /// Returns memory behind the last block to the system, in whole pages, down to the size that the heap
+  /// was constructed with. Returns the number of bytes. Waits for the whole device.
+  std::uint64_t trim(stream_type stream = {}) requires resizable_allocator<Allocator>;
+  /// Grows if the policy (growth.hpp) says so, and returns whether it did. Throws what grow() throws.
+  bool adapt(stream_type stream = {}) requires resizable_allocator<Allocator>;
 
-  // ---- what it says about itself -----------------------------------------------------------------
+  // ---- statistics and checks ---------------------------------------------------------------------
 
-  heap_statistics statistics() const;
+  heap_statistics statistics(stream_type stream = {}) const;
 
-  /// Requests that found no memory, since the heap was made or reset, or these were forgotten.
-  refusal_counts refusals() const {
+  /// Returns the requests that found no memory since the heap was constructed or reset, or
+  /// forget_refusals() was called.
+  refusal_counts refusals(stream_type stream = {}) const {
+    require_memory("refusals");
     refusal_book copy;
-    simt::memory<Backend>::copy(&copy, book(), sizeof copy);
+    read_back(&copy, book(), sizeof copy, stream);
     return copy.counts();
   }
-  void forget_refusals() {
-    simt::memory<Backend>::zero(book(), sizeof(refusal_book));
+  void forget_refusals(stream_type stream = {}) {
+    require_memory("forget_refusals");
+    simt::memory<Backend>::zero(book(), sizeof(refusal_book), stream);
+    if (!stream.names_stream()) stream.synchronize();
     answered_ = 0;
   }
 
-  /// Walks the metadata. Empty: all is well; else what is wrong.
-  std::string check_invariants() const {
-    inspect();
-    return on_host([](const Allocator& a) { return a.check_invariants(); });
+  /// Checks the invariants of the metadata. Returns an empty string, or the first that is violated.
+  std::string check_invariants(stream_type stream = {}) const {
+    inspect(stream);
+    return on_host([](const Allocator& a) { return a.check_invariants(); }, stream);
   }
-  /// Throws heap_corrupted if the metadata is wrong, and requests_refused if kernels were short of memory.
-  void check() const;
-  /// The same, and throws blocks_leaked if blocks are live, as far as the allocator can tell.
-  void check_empty() const;
+  /// Throws heap_corrupted if an invariant is violated, and requests_refused if kernels were short of
+  /// memory.
+  void check(stream_type stream = {}) const;
+  /// As check(); throws blocks_leaked if blocks are live, as far as the allocator knows.
+  void check_empty(stream_type stream = {}) const;
 
-  /// Lets a layer that watches user memory look through it.
-  void inspect() const;
+  /// Lets a layer that watches blocks (checked) look through all of them.
+  void inspect(stream_type stream = {}) const;
 
-  /// Calls `read` with an allocator whose metadata the host can read: heap.on_host([](const auto& a) {
-  /// return a.statistics(); }). The pool is the machine's all the same.
+  /// Returns read(a), where `a` is the allocator over a copy of its metadata that the host can read:
+  /// heap.on_host([](const auto& a) { return a.statistics(); }). On a GPU the host can not read blocks.
   template <class Read>
-  auto on_host(Read&& read) const {
+  auto on_host(Read&& read, [[maybe_unused]] stream_type stream = {}) const {
+    require_memory("on_host");
     if constexpr (std::is_same_v<Backend, cpu>) {
       return read(allocator_);
     } else {
       std::vector<std::uint64_t> copy(metadata_size_ / 8 + carve::alignment / 8 + 1);
       const auto first = reinterpret_cast<std::uintptr_t>(copy.data());
       auto* base = reinterpret_cast<std::byte*>(align_up(first, carve::alignment));
-      simt::memory<Backend>::copy(base, metadata_, metadata_size_);
-      carve parts(base + book_bytes);
+      read_back(base, metadata_, metadata_size_, stream);
+      carve parts(base + header_bytes);
       return read(Allocator(memory_range{pool_, pool_end_}, parts));
     }
   }
 
  private:
-  static constexpr std::uint64_t book_bytes = carve::alignment;
-  static_assert(sizeof(refusal_book) <= book_bytes);
+  /// The front of the metadata, in the memory of the backend.
+  struct header_type {
+    refusal_book refusals;
+    std::uint64_t result;  // of the last kernel that a host function launched
+  };
+  static constexpr std::uint64_t header_bytes = carve::alignment;
+  static_assert(sizeof(header_type) <= header_bytes);
 
-  // Whose memory it is; of the four two or one are in use. Pool and metadata are apart, so that the pool starts on a
-  // page.
+  /// The owner of the memory: `pool` or `growing` with `metadata`, or `borrowed`, or none of them if
+  /// the memory is the caller's. Pool and metadata are separate, so that the pool starts on a page.
   struct storage {
     simt::array<std::byte, Backend> pool{0};
     growing_memory<Backend> growing;
@@ -207,28 +267,38 @@ class heap {
     std::shared_ptr<void> borrowed;
   };
 
-  heap(std::shared_ptr<void> memory, bytes size) : heap(memory.get(), size) {
+  heap(std::shared_ptr<void> memory, bytes size, stream_type stream)
+      : heap(memory.get(), size, stream) {
     owner_.borrowed = std::move(memory);
   }
 
   static std::uint64_t metadata_for(std::uint64_t pool) {
-    return book_bytes + quarry::metadata_bytes<Allocator>(pool);
+    return header_bytes + quarry::metadata_bytes<Allocator>(pool);
   }
   static void check_size(std::uint64_t pool);
-  void start(std::byte* pool, std::byte* metadata);
-  void initialise();
-  std::uint64_t resize(std::uint64_t from, std::uint64_t to) const;
+  bool has_memory() const { return metadata_ != nullptr; }
+  /// Throws error if this heap was moved from.
+  void require_memory(const char* function) const;
+  void start(std::byte* pool, std::byte* metadata, stream_type stream);
+  void initialise(stream_type stream);
+  std::uint64_t resize(std::uint64_t from, std::uint64_t to, stream_type stream) const;
   bool is_short(const heap_statistics& s) const;
-  std::string describe_refusals() const;
-  void copy_in(void* block, const void* from, std::uint64_t n) const;
-  void copy_out(void* to, const void* block, std::uint64_t n) const;
+  std::string describe_refusals(stream_type stream) const;
+  void copy_in(void* block, const void* from, std::uint64_t n, stream_type stream) const;
+  void copy_out(void* to, const void* block, std::uint64_t n, stream_type stream) const;
   void check_inside(const void* block, std::uint64_t n) const;
-  refusal_book* book() const { return reinterpret_cast<refusal_book*>(metadata_); }
+  /// Copies from the backend to the host, behind all work that the stream orders before.
+  void read_back(void* to, const void* from, std::uint64_t n, stream_type stream) const {
+    if (!stream.names_stream()) stream.synchronize();
+    simt::memory<Backend>::copy(to, from, n, stream);
+  }
+  header_type* header() const { return reinterpret_cast<header_type*>(metadata_); }
+  refusal_book* book() const { return &header()->refusals; }
 
   void try_drain() const noexcept {
     try {
       drain();
-    } catch (...) {  // the machine has failed, or is gone
+    } catch (...) {  // a kernel has failed, or the backend has shut down
     }
   }
   void swap(heap& other) noexcept {
@@ -247,10 +317,10 @@ class heap {
   storage owner_;
   std::byte* pool_ = nullptr;
   std::byte* metadata_ = nullptr;
-  std::uint64_t pool_size_ = 0;  // now
-  std::uint64_t pool_end_ = 0;   // at most; the allocator is made for this
+  std::uint64_t pool_size_ = 0;  // bytes with memory
+  std::uint64_t pool_end_ = 0;   // maximum of pool_size_; the allocator is laid out for it
   std::uint64_t metadata_size_ = 0;
-  std::uint64_t first_size_ = 0;  // that the heap was made with
+  std::uint64_t first_size_ = 0;  // pool_size_ at construction
   std::uint64_t answered_ = 0;    // refusals that adapt() has seen
   growth growth_{};
   Allocator allocator_{};

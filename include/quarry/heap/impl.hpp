@@ -19,8 +19,8 @@ template <class Ref>
 struct malloc_kernel {
   Ref heap;
   std::size_t n;
-  void** out;
-  QUARRY_DEVICE void operator()() const { *out = heap.malloc(n); }
+  std::uint64_t* out;
+  QUARRY_DEVICE void operator()() const { *out = reinterpret_cast<std::uint64_t>(heap.malloc(n)); }
 };
 template <class Allocator>
 struct free_kernel {
@@ -62,31 +62,32 @@ struct copy_kernel {
 // ---- memory ------------------------------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
-heap<Allocator, Backend>::heap(bytes pool)
+heap<Allocator, Backend>::heap(bytes pool, stream_type stream)
     : pool_size_(pool.value()), pool_end_(pool_size_), metadata_size_(0), first_size_(pool_size_) {
   check_size(pool_size_);
   metadata_size_ = metadata_for(pool_end_);
-  owner_.pool = simt::array<std::byte, Backend>(can.owns_pool ? pool_size_ : 0);
-  owner_.metadata = simt::array<std::byte, Backend>(metadata_size_);
-  start(owner_.pool.data(), owner_.metadata.data());
+  owner_.pool = simt::array<std::byte, Backend>(can.owns_pool ? pool_size_ : 0, stream);
+  owner_.metadata = simt::array<std::byte, Backend>(metadata_size_, stream);
+  start(owner_.pool.data(), owner_.metadata.data(), stream);
 }
 
 template <allocator Allocator, backend Backend>
-heap<Allocator, Backend>::heap(bytes pool, const growth& g) requires resizable_allocator<Allocator>
+heap<Allocator, Backend>::heap(bytes pool, const growth& g,
+                               stream_type stream) requires resizable_allocator<Allocator>
     : pool_end_(std::max(pool, g.max).value()), growth_(g) {
   check_size(pool.value());
   metadata_size_ = metadata_for(pool_end_);
   owner_.growing = growing_memory<Backend>(pool_end_);
   owner_.growing.grow(pool.value());
-  owner_.metadata = simt::array<std::byte, Backend>(metadata_size_);
+  owner_.metadata = simt::array<std::byte, Backend>(metadata_size_, stream);
   pool_size_ = std::min(owner_.growing.committed(), pool_end_);
-  start(owner_.growing.data(), owner_.metadata.data());
-  grow(pool);  // the allocator may have rounded down
+  start(owner_.growing.data(), owner_.metadata.data(), stream);
+  grow(pool, stream);  // the allocator may have rounded down
   first_size_ = pool_size_;
 }
 
 template <allocator Allocator, backend Backend>
-heap<Allocator, Backend>::heap(void* memory, bytes size) {
+heap<Allocator, Backend>::heap(void* memory, bytes size, stream_type stream) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const std::uint64_t skipped = align_up(first, carve::alignment) - first;
   const std::uint64_t usable = size.value() > skipped ? size.value() - skipped : 0;
@@ -101,8 +102,15 @@ heap<Allocator, Backend>::heap(void* memory, bytes size) {
   if (memory == nullptr) throw error("a heap can not live at the null pointer");
   check_size(pool_size_);
   auto* pool = static_cast<std::byte*>(memory) + skipped;
-  simt::memory<Backend>::zero(pool + pool_size_, metadata_size_);
-  start(pool, pool + pool_size_);
+  simt::memory<Backend>::zero(pool + pool_size_, metadata_size_, stream);
+  start(pool, pool + pool_size_, stream);
+}
+
+template <allocator Allocator, backend Backend>
+void heap<Allocator, Backend>::require_memory(const char* function) const {
+  if (!has_memory())
+    throw error(std::string("quarry::heap::") + function +
+                ": this heap was moved from and has no memory; assign a heap to it first");
 }
 
 template <allocator Allocator, backend Backend>
@@ -113,42 +121,47 @@ void heap<Allocator, Backend>::check_size(std::uint64_t pool) {
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::start(std::byte* pool, std::byte* metadata) {
+void heap<Allocator, Backend>::start(std::byte* pool, std::byte* metadata, stream_type stream) {
   if constexpr (requires { Allocator::template reserve<Backend>(pool_end_); })
     Allocator::template reserve<Backend>(pool_end_);
   pool_ = pool;
   metadata_ = metadata;
-  carve parts(metadata + book_bytes);
+  carve parts(metadata + header_bytes);
   allocator_ = Allocator(memory_range{pool, pool_end_}, parts);
-  initialise();
+  initialise(stream);
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::initialise() {
+void heap<Allocator, Backend>::initialise([[maybe_unused]] stream_type stream) {
   if constexpr (std::is_same_v<Backend, cpu>) {
     allocator_.initialise(0, 1);
   } else {
-    launch<Backend>({512, 256}, detail::initialise_kernel<Allocator>{allocator_});
+    launch<Backend>({512, 256}, detail::initialise_kernel<Allocator>{allocator_}, stream);
   }
   if constexpr (resizable_allocator<Allocator>)
-    if (pool_size_ < pool_end_) pool_size_ = resize(pool_end_, pool_size_);
+    if (pool_size_ < pool_end_) pool_size_ = resize(pool_end_, pool_size_, stream);
 }
 
 // ---- size --------------------------------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
-std::uint64_t heap<Allocator, Backend>::resize(std::uint64_t from, std::uint64_t to) const {
+std::uint64_t heap<Allocator, Backend>::resize(std::uint64_t from, std::uint64_t to,
+                                               [[maybe_unused]] stream_type stream) const {
   if constexpr (std::is_same_v<Backend, cpu>) {
     return allocator_.resize(from, to);
   } else {
-    simt::array<std::uint64_t, Backend> out(1);
-    launch<Backend>({1, 1}, detail::resize_kernel<Allocator>{allocator_, from, to, out.data()});
-    return out.to_host()[0];
+    std::uint64_t* const out = &header()->result;
+    launch<Backend>({1, 1}, detail::resize_kernel<Allocator>{allocator_, from, to, out}, stream);
+    std::uint64_t size = 0;
+    read_back(&size, out, sizeof size, stream);
+    return size;
   }
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::grow(bytes pool) requires resizable_allocator<Allocator> {
+void heap<Allocator, Backend>::grow(bytes pool,
+                                    stream_type stream) requires resizable_allocator<Allocator> {
+  require_memory("grow");
   if (pool.value() <= pool_size_) return;
   if (pool.value() > pool_end_)
     throw error("a heap of " + to_text(pool_size_) + " can not grow to " + to_text(pool) +
@@ -156,30 +169,33 @@ void heap<Allocator, Backend>::grow(bytes pool) requires resizable_allocator<All
   // The allocator rounds down: what is missing is asked for on top, twice as much each time.
   for (std::uint64_t wanted = pool.value();; wanted += wanted - pool_size_) {
     owner_.growing.grow(std::min(wanted, pool_end_));
-    pool_size_ = resize(pool_size_, std::min(owner_.growing.committed(), pool_end_));
+    pool_size_ = resize(pool_size_, std::min(owner_.growing.committed(), pool_end_), stream);
     if (pool_size_ >= pool.value() || owner_.growing.committed() >= pool_end_) return;
   }
 }
 
 template <allocator Allocator, backend Backend>
-std::uint64_t heap<Allocator, Backend>::trim() requires resizable_allocator<Allocator> {
+std::uint64_t heap<Allocator, Backend>::trim(stream_type stream) requires
+    resizable_allocator<Allocator> {
+  require_memory("trim");
   if (pool_size_ <= first_size_) return 0;
   const std::uint64_t before = owner_.growing.committed();
-  const std::uint64_t last = resize(pool_size_, first_size_);
+  const std::uint64_t last = resize(pool_size_, first_size_, stream);
   owner_.growing.shrink(last);
-  pool_size_ = resize(last, std::min(owner_.growing.committed(), pool_end_));
+  pool_size_ = resize(last, std::min(owner_.growing.committed(), pool_end_), stream);
   return before - owner_.growing.committed();
 }
 
 template <allocator Allocator, backend Backend>
-bool heap<Allocator, Backend>::adapt() requires resizable_allocator<Allocator> {
-  const heap_statistics s = statistics();
+bool heap<Allocator, Backend>::adapt(stream_type stream) requires resizable_allocator<Allocator> {
+  require_memory("adapt");
+  const heap_statistics s = statistics(stream);
   const std::uint64_t before = pool_size_;
   if (s.wants_growth) {
     const auto scaled =
         static_cast<std::uint64_t>(static_cast<double>(pool_size_) * growth_.factor);
     const std::uint64_t wanted = std::max(scaled, saturating_add(pool_size_, s.refused.largest));
-    grow(std::min(wanted, pool_end_));
+    grow(std::min(wanted, pool_end_), stream);
   }
   answered_ = s.refused.count;
   return pool_size_ > before;
@@ -198,8 +214,9 @@ bool heap<Allocator, Backend>::is_short(const heap_statistics& s) const {
 // ---- what it says about itself ------------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
-heap_statistics heap<Allocator, Backend>::statistics() const {
-  heap_statistics s = on_host([](const Allocator& a) {
+heap_statistics heap<Allocator, Backend>::statistics(stream_type stream) const {
+  require_memory("statistics");
+  const auto read = [](const Allocator& a) {
     heap_statistics all = a.statistics();
     if constexpr (mapping_allocator<Allocator>) {
       all.piece_bytes.resize(piece_kinds);
@@ -210,17 +227,18 @@ heap_statistics heap<Allocator, Backend>::statistics() const {
       });
     }
     return all;
-  });
+  };
+  heap_statistics s = on_host(read, stream);
   s.metadata_bytes = metadata_size_;
   s.max_pool_bytes = pool_end_;
-  s.refused = refusals();
+  s.refused = refusals(stream);
   s.wants_growth = is_short(s);
   return s;
 }
 
 template <allocator Allocator, backend Backend>
-std::string heap<Allocator, Backend>::describe_refusals() const {
-  const heap_statistics s = statistics();
+std::string heap<Allocator, Backend>::describe_refusals(stream_type stream) const {
+  const heap_statistics s = statistics(stream);
   const auto known = [](const char* before, std::optional<std::uint64_t> n, const char* after) {
     return n ? before + to_text(bytes(*n)) + after : std::string();
   };
@@ -237,16 +255,18 @@ std::string heap<Allocator, Backend>::describe_refusals() const {
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::check() const {
-  if (const std::string problem = check_invariants(); !problem.empty())
+void heap<Allocator, Backend>::check(stream_type stream) const {
+  require_memory("check");
+  if (const std::string problem = check_invariants(stream); !problem.empty())
     throw heap_corrupted(problem);
-  if (refusals().count != 0) throw requests_refused(describe_refusals());
+  if (refusals(stream).count != 0) throw requests_refused(describe_refusals(stream));
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::check_empty() const {
-  check();
-  const heap_statistics s = statistics();
+void heap<Allocator, Backend>::check_empty(stream_type stream) const {
+  require_memory("check_empty");
+  check(stream);
+  const heap_statistics s = statistics(stream);
   const bool blocks = s.live_blocks.value_or(0) != 0;
   if (!blocks && (s.live_blocks || s.live_bytes.value_or(0) == 0)) return;
   throw blocks_leaked(
@@ -256,12 +276,13 @@ void heap<Allocator, Backend>::check_empty() const {
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::inspect() const {
+void heap<Allocator, Backend>::inspect([[maybe_unused]] stream_type stream) const {
+  require_memory("inspect");
   if constexpr (inspecting_allocator<Allocator>) {
     if constexpr (std::is_same_v<Backend, cpu>) {
       allocator_.inspect(0, 1);
     } else {
-      launch<Backend>({512, 256}, detail::inspect_kernel<Allocator>{allocator_});
+      launch<Backend>({512, 256}, detail::inspect_kernel<Allocator>{allocator_}, stream);
     }
   }
 }
@@ -269,31 +290,38 @@ void heap<Allocator, Backend>::inspect() const {
 // ---- blocks, from the host ----------------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
-void* heap<Allocator, Backend>::malloc(std::size_t n) const {
+void* heap<Allocator, Backend>::allocate(std::size_t n, [[maybe_unused]] stream_type stream) const {
+  require_memory("allocate");
   if constexpr (std::is_same_v<Backend, cpu>) {
     return ref().malloc(n);
   } else {
-    simt::array<void*, Backend> out(1);
-    launch<Backend>({1, 1}, detail::malloc_kernel<ref_type>{ref(), n, out.data()});
-    return out.to_host()[0];
+    std::uint64_t* const out = &header()->result;
+    launch<Backend>({1, 1}, detail::malloc_kernel<ref_type>{ref(), n, out}, stream);
+    std::uint64_t address = 0;
+    read_back(&address, out, sizeof address, stream);
+    return reinterpret_cast<void*>(address);
   }
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::free(void* p) const requires freeing_allocator<Allocator> {
+void heap<Allocator, Backend>::deallocate(
+    void* p, [[maybe_unused]] stream_type stream) const requires freeing_allocator<Allocator> {
+  require_memory("deallocate");
   if constexpr (std::is_same_v<Backend, cpu>) {
     allocator_.free(p);
   } else {
-    launch<Backend>({1, 1}, detail::free_kernel<Allocator>{allocator_, p});
+    launch<Backend>({1, 1}, detail::free_kernel<Allocator>{allocator_, p}, stream);
   }
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::drain() const requires draining_allocator<Allocator> {
+void heap<Allocator, Backend>::drain([[maybe_unused]] stream_type stream) const requires
+    draining_allocator<Allocator> {
+  require_memory("drain");
   if constexpr (std::is_same_v<Backend, cpu>) {
     allocator_.drain();
   } else {
-    launch<Backend>({1, 1}, detail::drain_kernel<Allocator>{allocator_});
+    launch<Backend>({1, 1}, detail::drain_kernel<Allocator>{allocator_}, stream);
   }
 }
 
@@ -307,30 +335,37 @@ void heap<Allocator, Backend>::check_inside(const void* block, std::uint64_t n) 
               to_text(bytes(all.size)));
 }
 
-/// CUDA's own blocks are no memory to cudaMemcpy: a kernel copies them.
+/// cudaMemcpy does not accept blocks of CUDA's device heap (system_heap): a kernel copies them to and
+/// from a buffer.
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::copy_in(void* block, const void* from, std::uint64_t n) const {
+void heap<Allocator, Backend>::copy_in(void* block, const void* from, std::uint64_t n,
+                                       stream_type stream) const {
+  require_memory("copy_to");
   check_inside(block, n);
   if constexpr (std::is_same_v<Backend, cpu> || can.owns_pool) {
-    simt::memory<Backend>::copy(block, from, n);
+    simt::memory<Backend>::copy(block, from, n, stream);
+    if (!stream.names_stream()) stream.synchronize();
   } else if (n != 0) {
-    simt::array<std::byte, Backend> there(n);
-    simt::memory<Backend>::copy(there.data(), from, n);
-    launch<Backend>({64, 256},
-                    detail::copy_kernel{static_cast<std::byte*>(block), there.data(), n});
+    simt::array<std::byte, Backend> buffer(n, stream);
+    simt::memory<Backend>::copy(buffer.data(), from, n, stream);
+    auto* const to = static_cast<std::byte*>(block);
+    launch<Backend>({64, 256}, detail::copy_kernel{to, buffer.data(), n}, stream);
+    stream.synchronize();  // before the buffer ends
   }
 }
 
 template <allocator Allocator, backend Backend>
-void heap<Allocator, Backend>::copy_out(void* to, const void* block, std::uint64_t n) const {
+void heap<Allocator, Backend>::copy_out(void* to, const void* block, std::uint64_t n,
+                                        stream_type stream) const {
+  require_memory("copy_from");
   check_inside(block, n);
   if constexpr (std::is_same_v<Backend, cpu> || can.owns_pool) {
-    simt::memory<Backend>::copy(to, block, n);
+    read_back(to, block, n, stream);
   } else if (n != 0) {
-    simt::array<std::byte, Backend> there(n);
-    launch<Backend>({64, 256},
-                    detail::copy_kernel{there.data(), static_cast<const std::byte*>(block), n});
-    simt::memory<Backend>::copy(to, there.data(), n);
+    simt::array<std::byte, Backend> buffer(n, stream);
+    const auto* const from = static_cast<const std::byte*>(block);
+    launch<Backend>({64, 256}, detail::copy_kernel{buffer.data(), from, n}, stream);
+    read_back(to, buffer.data(), n, stream);
   }
 }
 
