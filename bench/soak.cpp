@@ -98,7 +98,7 @@ class soak {
                 static_cast<unsigned long long>(slots_), mib(settings_.heap),
                 static_cast<unsigned long long>(settings_.seconds));
     std::printf("%8s %8s %10s %10s %12s %10s %10s\n", "s", "round", "live MiB", "taken MiB",
-                "extent MiB", "refused", "damaged");
+                "range MiB", "failed", "damaged");
     const auto end = static_cast<double>(settings_.seconds);
     const bench_timer timer;
     double next = 0;
@@ -131,7 +131,8 @@ class soak {
     const heap_statistics s = heap_.statistics();
     const std::uint64_t free = s.piece_bytes[static_cast<unsigned>(piece_kind::free)];
     std::printf("%8.1f %8u %10.1f %10.1f %12.1f %10llu %10llu\n", seconds, round,
-                mib(s.live_bytes.value()), mib(s.pool_bytes - free), mib(s.extent_bytes.value()),
+                mib(s.live_bytes.value()), mib(s.pool_bytes - free),
+                mib(s.address_range_bytes.value()),
                 static_cast<unsigned long long>(count(bench_judge::failures)),
                 static_cast<unsigned long long>(damaged()));
     std::fflush(stdout);

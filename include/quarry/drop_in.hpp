@@ -13,7 +13,7 @@
 ///   int main() {
 ///     quarry::drop_in::init(1_GiB);         // once, before the first kernel
 ///     kernel<<<1000, 256>>>(text);
-///     quarry::drop_in::heap().check();      // throws if a request was refused
+///     quarry::drop_in::heap().check();      // throws if an allocation failed
 ///   }
 ///
 /// The line stands in the kernel, or in a namespace around kernels, where these names hide CUDA's. At file scope, and

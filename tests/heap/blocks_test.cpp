@@ -76,7 +76,7 @@ TYPED_TEST(Blocks, CallocClearsAndKnowsWhatIsNoSize) {
   heap<TypeParam, here> h(1_MiB);
   EXPECT_EQ(run(calloc_kernel<typename heap<TypeParam, here>::ref_type>{h.ref()}), 0u);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
-  EXPECT_EQ(h.refusals().count, 3u) << "two that are no size, and the one that found the heap full";
+  EXPECT_EQ(h.failures().count, 3u) << "two that are no size, and the one that found the heap full";
 }
 
 template <class Ref>

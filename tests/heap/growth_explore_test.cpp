@@ -35,7 +35,7 @@ class memory_limit {
   rlimit before_{};
 };
 
-TEST(Growth, ThatTheMachineRefusesLeavesTheHeapAsItWas) {
+TEST(Growth, ThatFailsForLackOfMemoryLeavesTheHeapUnchanged) {
   if (QUARRY_ASAN || QUARRY_TSAN) GTEST_SKIP() << "sanitizers need memory of their own";
   heap<growing_bump, cpu> h(1_MiB, {.max = 1_GiB});
   void* const p = h.allocate(1000);

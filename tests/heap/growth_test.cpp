@@ -96,16 +96,16 @@ TYPED_TEST(Growing, TrimStopsAtTheLastBlock) {
   EXPECT_EQ(back, value);
 }
 
-TYPED_TEST(Growing, AdaptGrowsWhenARequestWasRefused) {
+TYPED_TEST(Growing, AdaptGrowsAfterAFailedAllocation) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB, .least_free = 0});
   EXPECT_FALSE(h.adapt());
   EXPECT_EQ(h.allocate(5u << 20), nullptr);
   EXPECT_TRUE(h.statistics().wants_growth);
   EXPECT_TRUE(h.adapt());
-  EXPECT_NE(h.allocate(5u << 20), nullptr) << "by enough for what was refused";
+  EXPECT_NE(h.allocate(5u << 20), nullptr) << "the pool grew by the size of the failed request";
   EXPECT_FALSE(h.statistics().wants_growth);
-  EXPECT_FALSE(h.adapt()) << "once for one refusal";
-  EXPECT_EQ(h.refusals().count, 1u) << "which is still told";
+  EXPECT_FALSE(h.adapt()) << "adapt() answers each failed allocation once";
+  EXPECT_EQ(h.failures().count, 1u) << "adapt() does not clear the count";
 }
 
 TYPED_TEST(Growing, AdaptGrowsWhenLittleIsFree) {
@@ -154,15 +154,15 @@ TYPED_TEST(Growing, StatisticsTellOfThePoolAsItIs) {
   EXPECT_EQ(s.live_bytes, 0u);
   EXPECT_EQ(s.free_bytes, 2u << 20);
   EXPECT_EQ(s.largest_free, 2u << 20);
-  EXPECT_EQ(s.extent_bytes, 0u);
-  EXPECT_EQ(s.piece_bytes[static_cast<unsigned>(piece_kind::withheld)], 62u << 20);
+  EXPECT_EQ(s.address_range_bytes, 0u);
+  EXPECT_EQ(s.piece_bytes[static_cast<unsigned>(piece_kind::uncommitted)], 62u << 20);
   fill(h, block, 3);
   h.grow(32_MiB);
   s = h.statistics();
   EXPECT_EQ(s.live_bytes, 3 * block);
   EXPECT_EQ(s.free_bytes, (32u << 20) - 3 * block);
-  EXPECT_GE(s.extent_bytes, 3 * block);
-  EXPECT_LE(s.extent_bytes, 2u << 20) << "blocks lie where the pool was";
+  EXPECT_GE(s.address_range_bytes, 3 * block);
+  EXPECT_LE(s.address_range_bytes, 2u << 20) << "blocks lie where the pool was";
 }
 
 TYPED_TEST(Growing, ResetKeepsItsSize) {
@@ -228,7 +228,7 @@ TEST(GrowingSlab, GivesMemoryBackOnceBlocksAreFreed) {
   EXPECT_LE(h.trim(), std::uint64_t{92} << 20) << "not what blocks lie in";
   EXPECT_EQ(wrong_words(small, 256), 0u);
   EXPECT_EQ(wrong_words(large, 1u << 20), 0u);
-  EXPECT_EQ(h.statistics().live_blocks, 20'100u) << "what is withheld is no block";
+  EXPECT_EQ(h.statistics().live_blocks, 20'100u) << "uncommitted addresses are no block";
   give_back(h, small);
   give_back(h, large);
   h.trim();

@@ -67,8 +67,8 @@ TEST(Heap, ThatWasMovedFromThrows) {
   EXPECT_THROW(from.check_empty(), error);
   EXPECT_THROW(from.check_invariants(), error);
   EXPECT_THROW(from.reset(), error);
-  EXPECT_THROW(from.refusals(), error);
-  EXPECT_THROW(from.forget_refusals(), error);
+  EXPECT_THROW(from.failures(), error);
+  EXPECT_THROW(from.clear_failures(), error);
   EXPECT_THROW(from.grow(2_MiB), error);
   EXPECT_THROW(from.trim(), error);
   EXPECT_THROW(from.adapt(), error);
@@ -194,7 +194,7 @@ TEST(Heap, StatisticsFollowWhatIsHandedOut) {
   h.check();
 }
 
-TEST(Heap, ARefusedLargeRequestCostsNothing) {
+TEST(Heap, AFailedLargeAllocationTakesNoMemory) {
   const heap<bump, here> h(64_KiB);
   EXPECT_NE(h.allocate(60u << 10), nullptr);
   EXPECT_EQ(h.allocate(8u << 10), nullptr);

@@ -55,7 +55,7 @@ TYPED_TEST(Pieces, CoverThePoolAndAgreeWithTheFigures) {
   if (s.live_blocks) {
     EXPECT_EQ(live, *s.live_blocks);
   }
-  EXPECT_EQ(s.extent_bytes, last);
+  EXPECT_EQ(s.address_range_bytes, last);
   EXPECT_GT(live_bytes, 256u * 4 * 1000);
   EXPECT_EQ(std::accumulate(s.piece_bytes.begin(), s.piece_bytes.end(), std::uint64_t{0}),
             s.pool_bytes);

@@ -80,10 +80,10 @@ void call_all(heap<slab, quarry::cuda>& h, const Stream& stream) {
   EXPECT_EQ(h.statistics(stream).live_blocks, 1u);
   h.deallocate(p, stream);
   h.check_empty(stream);
-  h.forget_refusals(stream);
+  h.clear_failures(stream);
   EXPECT_FALSE(h.adapt(stream));
   h.reset(stream);
-  EXPECT_EQ(h.refusals(stream).count, 0u);
+  EXPECT_EQ(h.failures(stream).count, 0u);
 }
 
 TEST(GpuStreams, AreWaitedForSeparately) {

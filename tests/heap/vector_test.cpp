@@ -92,7 +92,7 @@ TYPED_TEST(Vector, MovesElementsThatCanNotBeCopied) {
 }
 
 template <class Ref>
-struct refused_kernel {
+struct out_of_memory_kernel {
   Ref heap;
   std::uint64_t* out;
   QUARRY_DEVICE void operator()() const {
@@ -110,12 +110,12 @@ TYPED_TEST(Vector, IsAsItWasWhenMemoryIsShort) {
   const heap<TypeParam, here> h(64_KiB);
   simt::array<std::uint64_t, here> out(3);
   launch<here>({1, 1},
-               refused_kernel<typename heap<TypeParam, here>::ref_type>{h.ref(), out.data()});
+               out_of_memory_kernel<typename heap<TypeParam, here>::ref_type>{h.ref(), out.data()});
   const auto got = out.to_host();
   EXPECT_GE(got[0] * 8, 16u << 10) << "a quarter of the heap, at least";
   EXPECT_EQ(got[1], 1u);
   EXPECT_EQ(got[2], got[0]);
-  EXPECT_GT(h.refusals().count, 0u);
+  EXPECT_GT(h.failures().count, 0u);
 }
 
 template <class Ref>
@@ -147,7 +147,7 @@ struct append_kernel {
   Ref heap;
   std::uint32_t rounds;
   list** lists;
-  std::uint32_t* refused;
+  std::uint32_t* failures;
   QUARRY_DEVICE void operator()() const {
     constexpr simt::lane_mask all = ~simt::lane_mask{0};
     list*& mine = lists[simt::global_thread() / simt::warp_size];
@@ -157,7 +157,7 @@ struct append_kernel {
     for (std::uint32_t r = 0; r < rounds; ++r) {
       const std::uint32_t number = r * simt::warp_size + simt::lane_id();
       if (!mine->append(all, number, number % 3 == 0) && simt::lane_id() == 0)
-        simt::atomic_ref<std::uint32_t>(*refused).add(1, simt::relaxed);
+        simt::atomic_ref<std::uint32_t>(*failures).add(1, simt::relaxed);
     }
   }
 };
@@ -182,9 +182,9 @@ TYPED_TEST(Vector, TakesWhatTheLanesOfAWarpAppendInTheirOrder) {
   using ref = typename heap<TypeParam, here>::ref_type;
   using kernel = append_kernel<ref>;
   simt::array<typename kernel::list*, here> lists(warps);
-  simt::array<std::uint32_t, here> refused(1);
-  launch<here>({warps / 4, 4 * 32}, kernel{h.ref(), rounds, lists.data(), refused.data()});
-  EXPECT_EQ(refused.to_host()[0], 0u);
+  simt::array<std::uint32_t, here> failures(1);
+  launch<here>({warps / 4, 4 * 32}, kernel{h.ref(), rounds, lists.data(), failures.data()});
+  EXPECT_EQ(failures.to_host()[0], 0u);
   simt::array<std::uint32_t, here> right(warps);
   launch<here>({1, warps}, read_kernel<ref>{h.ref(), lists.data(), right.data()});
   for (const std::uint32_t n : right.to_host()) EXPECT_EQ(n, rounds * 32 / 3);
@@ -195,9 +195,9 @@ TYPED_TEST(Vector, TellsAllLanesOfAWarpThatMemoryIsShort) {
   using ref = typename heap<TypeParam, here>::ref_type;
   using kernel = append_kernel<ref>;
   simt::array<typename kernel::list*, here> lists(1);
-  simt::array<std::uint32_t, here> refused(1);
-  launch<here>({1, 32}, kernel{h.ref(), 200, lists.data(), refused.data()});
-  EXPECT_GT(refused.to_host()[0], 0u);
+  simt::array<std::uint32_t, here> failures(1);
+  launch<here>({1, 32}, kernel{h.ref(), 200, lists.data(), failures.data()});
+  EXPECT_GT(failures.to_host()[0], 0u);
   simt::array<std::uint32_t, here> right(1);
   launch<here>({1, 1}, read_kernel<ref>{h.ref(), lists.data(), right.data()});
   EXPECT_GT(right.to_host()[0], 0u) << "what was there stayed";

@@ -194,7 +194,7 @@ TEST(Slab, StaysCompactWhenSizesDriftAndSomeBlocksLiveLong) {
       ASSERT_NE(blocks[i].place, nullptr);
       live += size;
     }
-  EXPECT_LE(*h.statistics().extent_bytes, 5 * live / 2);
+  EXPECT_LE(*h.statistics().address_range_bytes, 5 * live / 2);
   EXPECT_GE(*h.statistics().largest_free, 16_MiB);
   for (const block& b : blocks) h.deallocate(b.place);
   EXPECT_EQ(h.check_invariants(), "");

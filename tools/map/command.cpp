@@ -78,8 +78,9 @@ map_caption caption_of(const options& o, const picture& p) {
     c.figures += fmt::format(", {} in one piece", to_text(bytes(*s.largest_free)));
   if (s.fragmentation())
     c.figures += fmt::format(", fragmentation {:.0f} %", 100 * *s.fragmentation());
-  if (s.extent_bytes) c.figures += fmt::format("; extent {}", to_text(bytes(*s.extent_bytes)));
-  c.figures += fmt::format("; {} requests refused", grouped(s.refused.count));
+  if (s.address_range_bytes)
+    c.figures += fmt::format("; address range {}", to_text(bytes(*s.address_range_bytes)));
+  c.figures += fmt::format("; {} allocations failed", grouped(s.failures.count));
   return c;
 }
 
@@ -99,9 +100,9 @@ nlohmann::ordered_json as_json(const options& o, const picture& p) {
   out["live_bytes"] = known(s.live_bytes);
   out["free_bytes"] = known(s.free_bytes);
   out["largest_free"] = known(s.largest_free);
-  out["extent_bytes"] = known(s.extent_bytes);
+  out["address_range_bytes"] = known(s.address_range_bytes);
   out["fragmentation"] = known(s.fragmentation());
-  out["refused"] = s.refused.count;
+  out["failed"] = s.failures.count;
   out["problem"] = p.result.problem;
   out["pieces"] = nlohmann::ordered_json::array();
   for (const pool_piece& piece : p.result.pieces)

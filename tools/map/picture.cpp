@@ -49,7 +49,7 @@ colour colour_of(const heap_map& map, const map_cell& cell) {
   switch (cell.kind) {
     case piece_kind::free: return {244, 244, 244};
     case piece_kind::kept: return {250, 232, 170};
-    case piece_kind::withheld: return {90, 90, 90};
+    case piece_kind::uncommitted: return {90, 90, 90};
     case piece_kind::used: return {110, 130, 160};
     case piece_kind::blocks:
     case piece_kind::single: break;
@@ -68,7 +68,7 @@ heap_map cut_into_cells(const std::vector<pool_piece>& pieces, std::uint64_t siz
   heap_map map;
   std::uint64_t unit = 0;
   for (const pool_piece& p : pieces)
-    if (p.kind != piece_kind::withheld && p.kind != piece_kind::used)
+    if (p.kind != piece_kind::uncommitted && p.kind != piece_kind::used)
       unit = std::gcd(std::gcd(unit, p.offset), p.size);
   if (unit == 0 || cells_in(size, unit) > most_cells || cells_in(size, unit) < 16)
     unit =
@@ -78,7 +78,7 @@ heap_map cut_into_cells(const std::vector<pool_piece>& pieces, std::uint64_t siz
   std::vector<double> most(map.cells.size());  // bytes of the piece that gives a cell its colour
   for (const pool_piece& p : pieces) {
     if (p.size == 0) continue;
-    if (p.block_bytes != 0 && p.kind != piece_kind::withheld) {
+    if (p.block_bytes != 0 && p.kind != piece_kind::uncommitted) {
       map.least_block =
           map.least_block == 0 ? p.block_bytes : std::min(map.least_block, p.block_bytes);
       map.most_block = std::max(map.most_block, p.block_bytes);

@@ -16,12 +16,12 @@ struct size_class_statistics {
 
 /// What a stretch of the pool is.
 enum class piece_kind : std::uint8_t {
-  free,      // any request may have it
-  kept,      // no block lies in it, but some lanes have it in reserve
-  blocks,    // cut into equal blocks, of which some are live
-  single,    // one live block
-  used,      // handed out, nobody knows in which blocks
-  withheld,  // beyond the pool's present end: addresses without memory
+  free,         // any request may have it
+  kept,         // no block lies in it, but some lanes have it in reserve
+  blocks,       // cut into equal blocks, of which some are live
+  single,       // one live block
+  used,         // handed out, nobody knows in which blocks
+  uncommitted,  // reserved addresses without memory, behind the end of the pool
 };
 inline constexpr unsigned piece_kinds = 6;
 
@@ -36,11 +36,11 @@ struct pool_piece {
   std::uint64_t live = 0;         // of them
 };
 
-/// Requests that found no memory, since the heap was made or reset.
-struct refusal_counts {
+/// Failed allocations of a heap since it was constructed or reset.
+struct allocation_failures {
   std::uint64_t count = 0;
-  std::uint64_t first = 0;    // bytes that the first of them asked for
-  std::uint64_t largest = 0;  // that any asked for
+  std::uint64_t first = 0;    // bytes of the first request that failed
+  std::uint64_t largest = 0;  // bytes of the largest request that failed
 };
 
 struct heap_statistics {
@@ -51,14 +51,14 @@ struct heap_statistics {
   std::optional<std::uint64_t> peak_bytes;  // the most that were live at a time, as asked for
   std::optional<std::uint64_t> free_bytes;
   std::optional<std::uint64_t> largest_free;  // the largest request that would be served now
-  std::optional<std::uint64_t>
-      extent_bytes;  // from the pool's front to behind the last piece with a live block
+  // From the front of the pool to the end of the last piece with a live block.
+  std::optional<std::uint64_t> address_range_bytes;
   std::vector<size_class_statistics> classes;
   std::vector<std::uint64_t> piece_bytes;  // of each piece_kind; empty: nobody can tell
 
   // What the heap knows, whatever the allocator.
   std::uint64_t max_pool_bytes = 0;  // up to which the pool can grow
-  refusal_counts refused;
+  allocation_failures failures;
   bool wants_growth = false;  // adapt() would grow it
 
   /// Share of the pool that is handed out.

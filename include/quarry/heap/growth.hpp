@@ -18,7 +18,7 @@ namespace quarry {
 
 /// What adapt() does.
 enum class resizing : std::uint8_t {
-  when_short,  // grows if a request was refused since the last time, or too little is free
+  when_short,  // grows if an allocation failed since the last call, or too little is free
   manual,      // nothing: the program calls grow() and trim()
 };
 

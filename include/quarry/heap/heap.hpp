@@ -30,11 +30,11 @@
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
 #include <quarry/core/error.hpp>
+#include <quarry/heap/failures.hpp>
 #include <quarry/heap/growing_memory.hpp>
 #include <quarry/heap/growth.hpp>
 #include <quarry/heap/memory_source.hpp>
 #include <quarry/heap/ref.hpp>
-#include <quarry/heap/refusals.hpp>
 #include <quarry/simt/array.hpp>
 #include <quarry/simt/ids.hpp>
 #include <quarry/simt/launch.hpp>
@@ -75,8 +75,8 @@ class heap_corrupted : public error {
  public:
   using error::error;
 };
-/// Kernels asked for memory and got none.
-class requests_refused : public error {
+/// Allocations of kernels failed.
+class allocation_failed : public error {
  public:
   using error::error;
 };
@@ -130,7 +130,7 @@ class heap {
   /// Returns what kernels get. It is valid until the heap ends, also when the heap moves or grows.
   ref_type ref() const {
     require_memory("ref");
-    return ref_type(allocator_, book());
+    return ref_type(allocator_, log());
   }
 
   // ---- blocks, from the host ---------------------------------------------------------------------
@@ -175,7 +175,7 @@ class heap {
   void reset(stream_type stream = {}) requires(can.frees_all) {
     require_memory("reset");
     simt::memory<Backend>::zero(metadata_, metadata_size_, stream);
-    answered_ = 0;
+    adapted_failures_ = 0;
     initialise(stream);
   }
 
@@ -203,19 +203,19 @@ class heap {
 
   heap_statistics statistics(stream_type stream = {}) const;
 
-  /// Returns the requests that found no memory since the heap was constructed or reset, or
-  /// forget_refusals() was called.
-  refusal_counts refusals(stream_type stream = {}) const {
-    require_memory("refusals");
-    refusal_book copy;
-    read_back(&copy, book(), sizeof copy, stream);
+  /// Returns the failed allocations since the heap was constructed or reset, or clear_failures() was
+  /// called.
+  allocation_failures failures(stream_type stream = {}) const {
+    require_memory("failures");
+    failure_log copy;
+    read_back(&copy, log(), sizeof copy, stream);
     return copy.counts();
   }
-  void forget_refusals(stream_type stream = {}) {
-    require_memory("forget_refusals");
-    simt::memory<Backend>::zero(book(), sizeof(refusal_book), stream);
+  void clear_failures(stream_type stream = {}) {
+    require_memory("clear_failures");
+    simt::memory<Backend>::zero(log(), sizeof(failure_log), stream);
     if (!stream.names_stream()) stream.synchronize();
-    answered_ = 0;
+    adapted_failures_ = 0;
   }
 
   /// Checks the invariants of the metadata. Returns an empty string, or the first that is violated.
@@ -223,8 +223,7 @@ class heap {
     inspect(stream);
     return on_host([](const Allocator& a) { return a.check_invariants(); }, stream);
   }
-  /// Throws heap_corrupted if an invariant is violated, and requests_refused if kernels were short of
-  /// memory.
+  /// Throws heap_corrupted if an invariant is violated, and allocation_failed if an allocation failed.
   void check(stream_type stream = {}) const;
   /// As check(); throws blocks_leaked if blocks are live, as far as the allocator knows.
   void check_empty(stream_type stream = {}) const;
@@ -252,7 +251,7 @@ class heap {
  private:
   /// The front of the metadata, in the memory of the backend.
   struct header_type {
-    refusal_book refusals;
+    failure_log failures;
     std::uint64_t result;  // of the last kernel that a host function launched
   };
   static constexpr std::uint64_t header_bytes = carve::alignment;
@@ -283,7 +282,7 @@ class heap {
   void initialise(stream_type stream);
   std::uint64_t resize(std::uint64_t from, std::uint64_t to, stream_type stream) const;
   bool is_short(const heap_statistics& s) const;
-  std::string describe_refusals(stream_type stream) const;
+  std::string describe_failures(stream_type stream) const;
   void copy_in(void* block, const void* from, std::uint64_t n, stream_type stream) const;
   void copy_out(void* to, const void* block, std::uint64_t n, stream_type stream) const;
   void check_inside(const void* block, std::uint64_t n) const;
@@ -293,7 +292,7 @@ class heap {
     simt::memory<Backend>::copy(to, from, n, stream);
   }
   header_type* header() const { return reinterpret_cast<header_type*>(metadata_); }
-  refusal_book* book() const { return &header()->refusals; }
+  failure_log* log() const { return &header()->failures; }
 
   void try_drain() const noexcept {
     try {
@@ -309,7 +308,7 @@ class heap {
     std::swap(pool_end_, other.pool_end_);
     std::swap(metadata_size_, other.metadata_size_);
     std::swap(first_size_, other.first_size_);
-    std::swap(answered_, other.answered_);
+    std::swap(adapted_failures_, other.adapted_failures_);
     std::swap(growth_, other.growth_);
     std::swap(allocator_, other.allocator_);
   }
@@ -320,8 +319,8 @@ class heap {
   std::uint64_t pool_size_ = 0;  // bytes with memory
   std::uint64_t pool_end_ = 0;   // maximum of pool_size_; the allocator is laid out for it
   std::uint64_t metadata_size_ = 0;
-  std::uint64_t first_size_ = 0;  // pool_size_ at construction
-  std::uint64_t answered_ = 0;    // refusals that adapt() has seen
+  std::uint64_t first_size_ = 0;        // pool_size_ at construction
+  std::uint64_t adapted_failures_ = 0;  // failed allocations that adapt() has seen
   growth growth_{};
   Allocator allocator_{};
 };

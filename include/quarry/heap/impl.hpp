@@ -194,10 +194,10 @@ bool heap<Allocator, Backend>::adapt(stream_type stream) requires resizable_allo
   if (s.wants_growth) {
     const auto scaled =
         static_cast<std::uint64_t>(static_cast<double>(pool_size_) * growth_.factor);
-    const std::uint64_t wanted = std::max(scaled, saturating_add(pool_size_, s.refused.largest));
+    const std::uint64_t wanted = std::max(scaled, saturating_add(pool_size_, s.failures.largest));
     grow(std::min(wanted, pool_end_), stream);
   }
-  answered_ = s.refused.count;
+  adapted_failures_ = s.failures.count;
   return pool_size_ > before;
 }
 
@@ -207,7 +207,7 @@ bool heap<Allocator, Backend>::is_short(const heap_statistics& s) const {
       owner_.growing.committed() >= pool_end_)
     return false;
   const auto least = growth_.least_free * static_cast<double>(pool_size_);
-  return s.refused.count > answered_ ||
+  return s.failures.count > adapted_failures_ ||
          (s.free_bytes && static_cast<double>(*s.free_bytes) < least);
 }
 
@@ -220,10 +220,10 @@ heap_statistics heap<Allocator, Backend>::statistics(stream_type stream) const {
     heap_statistics all = a.statistics();
     if constexpr (mapping_allocator<Allocator>) {
       all.piece_bytes.resize(piece_kinds);
-      all.extent_bytes = 0;
+      all.address_range_bytes = 0;
       a.visit_pieces([&](const pool_piece& p) {
         all.piece_bytes[static_cast<unsigned>(p.kind)] += p.size;
-        if (p.live != 0 || p.kind == piece_kind::used) all.extent_bytes = p.offset + p.size;
+        if (p.live != 0 || p.kind == piece_kind::used) all.address_range_bytes = p.offset + p.size;
       });
     }
     return all;
@@ -231,26 +231,28 @@ heap_statistics heap<Allocator, Backend>::statistics(stream_type stream) const {
   heap_statistics s = on_host(read, stream);
   s.metadata_bytes = metadata_size_;
   s.max_pool_bytes = pool_end_;
-  s.refused = refusals(stream);
+  s.failures = failures(stream);
   s.wants_growth = is_short(s);
   return s;
 }
 
 template <allocator Allocator, backend Backend>
-std::string heap<Allocator, Backend>::describe_refusals(stream_type stream) const {
+std::string heap<Allocator, Backend>::describe_failures(stream_type stream) const {
   const heap_statistics s = statistics(stream);
   const auto known = [](const char* before, std::optional<std::uint64_t> n, const char* after) {
     return n ? before + to_text(bytes(*n)) + after : std::string();
   };
-  std::string text = std::to_string(s.refused.count) + " requests were refused, the first for " +
-                     to_text(bytes(s.refused.first)) + ", the largest for " +
-                     to_text(bytes(s.refused.largest)) + ": the heap has " +
+  std::string text = std::to_string(s.failures.count) + " allocations failed, the first of " +
+                     to_text(bytes(s.failures.first)) + ", the largest of " +
+                     to_text(bytes(s.failures.largest)) + ": the pool has " +
                      to_text(bytes(s.pool_bytes));
   if (s.live_blocks) text += ", " + std::to_string(*s.live_blocks) + " blocks are live";
   text += known(", ", s.live_bytes, " in use") +
           known(", the largest free piece has ", s.largest_free, "");
   if (s.max_pool_bytes > s.pool_bytes)
-    text += "; it can grow to " + to_text(bytes(s.max_pool_bytes));
+    text += "; adapt() or grow() can make it " + to_text(bytes(s.max_pool_bytes));
+  else
+    text += "; make the heap larger, or free blocks earlier";
   return text;
 }
 
@@ -259,7 +261,7 @@ void heap<Allocator, Backend>::check(stream_type stream) const {
   require_memory("check");
   if (const std::string problem = check_invariants(stream); !problem.empty())
     throw heap_corrupted(problem);
-  if (refusals(stream).count != 0) throw requests_refused(describe_refusals(stream));
+  if (failures(stream).count != 0) throw allocation_failed(describe_failures(stream));
 }
 
 template <allocator Allocator, backend Backend>

@@ -13,13 +13,13 @@
 /// front of its block for a header that is almost never there. Where the allocator aligns blocks itself,
 /// malloc(n, alignment) is there too, and plain free is right for that one.
 ///
-/// A request that finds no memory is noted in the heap (refusals.hpp).
+/// The heap counts failed allocations (failures.hpp).
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
 #include <quarry/heap/block_bytes.hpp>
 #include <quarry/heap/default.hpp>
-#include <quarry/heap/refusals.hpp>
+#include <quarry/heap/failures.hpp>
 #include <quarry/simt/backend.hpp>
 
 #include <cstddef>
@@ -38,20 +38,20 @@ class heap_ref {
   static_assert(std::is_trivially_default_constructible_v<Allocator>,
                 "or it could not be a __device__ global");
   static constexpr abilities can = Allocator::can;
-  /// Allocators that only count up are yardsticks: they pay for nothing but the counter.
-  static constexpr bool notes_refusals = can.frees_one || resizable_allocator<Allocator>;
+  /// False for bump and wrap, which are baselines of minimal cost.
+  static constexpr bool records_failures = can.frees_one || resizable_allocator<Allocator>;
 
   heap_ref() = default;  // uninitialised: assign one before use
-  explicit heap_ref(const Allocator& a, refusal_book* refusals = nullptr)
-      : allocator_(a), refusals_(refusals) {}
+  explicit heap_ref(const Allocator& a, failure_log* failures = nullptr)
+      : allocator_(a), failures_(failures) {}
 
   /// n bytes, 16-byte aligned; nullptr for n = 0 and when nothing fits.
-  QUARRY_DEVICE void* malloc(std::size_t n) const { return noted(allocator_.malloc(n), n); }
+  QUARRY_DEVICE void* malloc(std::size_t n) const { return recorded(allocator_.malloc(n), n); }
 
   /// As above at a larger alignment, a power of two up to can.max_alignment.
   QUARRY_DEVICE void* malloc(std::size_t n,
                              std::size_t alignment) const requires aligning_allocator<Allocator> {
-    return noted(allocator_.malloc(n, alignment), n);
+    return recorded(allocator_.malloc(n, alignment), n);
   }
 
   /// Requires: p from malloc of this heap, not freed since, or nullptr.
@@ -126,9 +126,9 @@ class heap_ref {
   QUARRY_DEVICE const Allocator& allocator() const { return allocator_; }
 
  private:
-  QUARRY_DEVICE void* noted(void* block, std::size_t n) const {
-    if constexpr (notes_refusals)
-      if (block == nullptr && n != 0 && refusals_ != nullptr) refusals_->note(n);
+  QUARRY_DEVICE void* recorded(void* block, std::size_t n) const {
+    if constexpr (records_failures)
+      if (block == nullptr && n != 0 && failures_ != nullptr) failures_->record(n);
     return block;
   }
   QUARRY_DEVICE std::uint64_t holds(void* p, std::size_t had) const {
@@ -148,7 +148,7 @@ class heap_ref {
   }
 
   Allocator allocator_;
-  refusal_book* refusals_;
+  failure_log* failures_;
 };
 
 }  // namespace quarry

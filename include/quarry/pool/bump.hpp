@@ -97,7 +97,7 @@ class basic_bump {
   void visit_pieces(Visit&& visit) const {
     if (*next_ != 0) visit(pool_piece{0, *next_, piece_kind::used});
     if (*next_ != end()) visit(pool_piece{*next_, end() - *next_, piece_kind::free});
-    if (end() != size_) visit(pool_piece{end(), size_ - end(), piece_kind::withheld});
+    if (end() != size_) visit(pool_piece{end(), size_ - end(), piece_kind::uncommitted});
   }
 
   QUARRY_DEVICE std::uint64_t resize(std::uint64_t, std::uint64_t to) const requires(moves) {

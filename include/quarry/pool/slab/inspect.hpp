@@ -66,7 +66,7 @@ void basic_slab<T>::visit_pieces(Visit&& visit) const {
     if (in_use && state.kind() == slab_state::large) {
       const std::uint32_t length = state.run_length();
       piece.size = piece.block_bytes = std::uint64_t{length} << shape_.segment_log2;
-      piece.kind = state.is_withheld() ? piece_kind::withheld : piece_kind::single;
+      piece.kind = state.is_withheld() ? piece_kind::uncommitted : piece_kind::single;
       piece.blocks = piece.live = state.is_withheld() ? 0 : 1;
       i += length - 1;
     } else if (in_use) {
@@ -94,7 +94,7 @@ heap_statistics basic_slab<T>::statistics() const {
   visit_pieces([&](const pool_piece& piece) {
     run = piece.kind == piece_kind::free ? run + piece.size : 0;
     longest = std::max(longest, run);
-    if (piece.kind == piece_kind::withheld) withheld = piece.size;
+    if (piece.kind == piece_kind::uncommitted) withheld = piece.size;
     blocks += piece.live;
     bytes += piece.live * piece.block_bytes;
     if (piece.kind != piece_kind::blocks && piece.kind != piece_kind::kept) return;

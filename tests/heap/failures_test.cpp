@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Out of memory is told: how many requests were refused, how large they were, and what the heap looked like.
+/// Failed allocations: the heap counts them with their sizes, and check() describes the heap.
 #include "heap/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -26,7 +26,7 @@ void ask_from(const Heap& h, std::uint32_t lanes, std::uint64_t size) {
 }
 
 template <class Exception, class Heap>
-std::string complaint(const Heap& h) {
+std::string message_of(const Heap& h) {
   try {
     h.check();
   } catch (const Exception& e) {
@@ -35,77 +35,78 @@ std::string complaint(const Heap& h) {
   return "";
 }
 
-TEST(Refusals, AreCountedWithTheSizeOfTheFirst) {
+TEST(Failures, AreCountedWithTheirFirstAndLargestSize) {
   const heap<growing_bump, here> h(64_KiB);
-  EXPECT_EQ(h.refusals().count, 0u);
+  EXPECT_EQ(h.failures().count, 0u);
   ask_from(h, 1, 1u << 20);
   ask_from(h, 1, 1u << 22);
   ask_from(h, 1, 1u << 18);
-  const refusal_counts r = h.refusals();
-  EXPECT_EQ(r.count, 3u);
-  EXPECT_EQ(r.first, 1u << 20);
-  EXPECT_EQ(r.largest, 1u << 22);
-  EXPECT_EQ(h.statistics().refused.count, 3u);
+  const allocation_failures f = h.failures();
+  EXPECT_EQ(f.count, 3u);
+  EXPECT_EQ(f.first, 1u << 20);
+  EXPECT_EQ(f.largest, 1u << 22);
+  EXPECT_EQ(h.statistics().failures.count, 3u);
 }
 
-TEST(Refusals, OfManyLanesAreAllCounted) {
+TEST(Failures, OfManyLanesAreAllCounted) {
   const heap<cfmalloc, here> h(64_KiB);
   ask_from(h, 4096, 100'000);
-  EXPECT_EQ(h.refusals().count, 4096u);
-  EXPECT_EQ(h.refusals().first, 100'000u);
+  EXPECT_EQ(h.failures().count, 4096u);
+  EXPECT_EQ(h.failures().first, 100'000u);
 }
 
-TEST(Refusals, AreThoseThatWereNotServedAndNoOthers) {
+TEST(Failures, DoNotIncludeRequestsThatWereServedOrEmpty) {
   const heap<growing_bump, here> h(64_KiB);
   ask_from(h, 1024, 64);
-  EXPECT_EQ(h.refusals().count, 0u);
+  EXPECT_EQ(h.failures().count, 0u);
   ask_from(h, 10, 64);
-  EXPECT_EQ(h.refusals().count, 10u);
+  EXPECT_EQ(h.failures().count, 10u);
   ask_from(h, 10, 0);
-  EXPECT_EQ(h.refusals().count, 10u) << "who asks for nothing is not refused";
+  EXPECT_EQ(h.failures().count, 10u) << "malloc(0) is not a failed allocation";
 }
 
-TEST(Refusals, OfTheHostCountToo) {
+TEST(Failures, OfTheHostAreCounted) {
   const heap<growing_bump, here> h(64_KiB);
   EXPECT_EQ(h.allocate(1u << 20), nullptr);
-  EXPECT_EQ(h.refusals().count, 1u);
+  EXPECT_EQ(h.failures().count, 1u);
 }
 
-TEST(Refusals, MakeCheckThrowAndSayWhatHappened) {
+TEST(Failures, MakeCheckThrowADescriptionOfTheHeap) {
   const heap<cfmalloc, here> h(1_MiB);
   h.check();
   void* const p = h.allocate(512u << 10);
   ask_from(h, 7, 768u << 10);
-  const std::string text = complaint<requests_refused>(h);
+  const std::string text = message_of<allocation_failed>(h);
   for (const char* part :
-       {"7 requests", "first for 768 KiB", "heap has 1 MiB", "1 blocks are live", "512 KiB in use"})
+       {"7 allocations failed", "first of 768 KiB", "largest of 768 KiB", "pool has 1 MiB",
+        "1 blocks are live", "512 KiB in use", "make the heap larger"})
     EXPECT_PRED_FORMAT2(IsSubstring, part, text);
   h.deallocate(p);
 }
 
-TEST(Refusals, OfAHeapThatCanGrowSayThat) {
+TEST(Failures, OfAHeapThatCanGrowNameItsMaximum) {
   const heap<growing_bump, here> h(2_MiB, {.max = 32_MiB});
   ask_from(h, 1, 4u << 20);
-  EXPECT_PRED_FORMAT2(IsSubstring, "can grow to 32 MiB", complaint<requests_refused>(h));
+  EXPECT_PRED_FORMAT2(IsSubstring, "can make it 32 MiB", message_of<allocation_failed>(h));
 }
 
-TEST(Refusals, AreForgottenOnRequestAndByReset) {
+TEST(Failures, AreClearedOnRequestAndByReset) {
   heap<growing_bump, here> h(64_KiB);
   ask_from(h, 1, 1u << 20);
-  h.forget_refusals();
+  h.clear_failures();
   h.check();
   ask_from(h, 1, 1u << 21);
-  EXPECT_EQ(h.refusals().first, 1u << 21);
+  EXPECT_EQ(h.failures().first, 1u << 21);
   h.reset();
-  EXPECT_EQ(h.refusals().count, 0u);
+  EXPECT_EQ(h.failures().count, 0u);
 }
 
-TEST(Refusals, StayApartBetweenHeaps) {
+TEST(Failures, AreCountedPerHeap) {
   const heap<growing_bump, here> a(64_KiB);
   const heap<growing_bump, here> b(64_KiB);
   ask_from(a, 3, 1u << 20);
-  EXPECT_EQ(a.refusals().count, 3u);
-  EXPECT_EQ(b.refusals().count, 0u);
+  EXPECT_EQ(a.failures().count, 3u);
+  EXPECT_EQ(b.failures().count, 0u);
 }
 
 TEST(CheckEmpty, NamesWhatWasNotFreed) {
