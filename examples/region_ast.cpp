@@ -78,7 +78,7 @@ int main() {
   for (int i = 0; i < 1000; ++i) {
     std::string body = std::to_string(i);
     for (int j = 0; j < 50; ++j) body += "+2*3-6";
-    quarry::region function = program.make_child();
+    quarry::region function = program.create_child();
     const expression* ast = compiler(body, function).sum();
     symbols.push_back(new (program) symbol{"f", evaluate(ast)});
   }  // the syntax tree goes here, every time

@@ -69,7 +69,7 @@ class parser {
     const std::string_view inside = in_.substr(at_ + 1, end - at_ - 1);
     at_ = end + 1;
     if (inside.empty()) return {};
-    auto* copy = static_cast<char*>(region_.alloc(inside.size()));
+    auto* copy = static_cast<char*>(region_.allocate(inside.size()));
     inside.copy(copy, inside.size());
     return {copy, inside.size()};
   }

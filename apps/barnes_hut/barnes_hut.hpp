@@ -128,7 +128,7 @@ class barnes_hut {
     compute_forces(roots);
     clock_.charge(result_.forces);
     worker_.barrier();  // nobody looks at the trees any more
-    must(worker_.free_region(mine.all), "to free a tree");
+    must(worker_.destroy_region(mine.all), "to free a tree");
     clock_.charge(result_.build);
   }
 
@@ -149,13 +149,13 @@ class barnes_hut {
 
 inline auto barnes_hut::build() -> tree {
   tree t;
-  t.all = must(worker_.create(cluster::root, 0), "a region for a tree");
+  t.all = must(worker_.create_region(cluster::root, 0), "a region for a tree");
   std::vector<particle> particles(bodies_.begin(), bodies_.end());
   tree_builder builder(
       options_.theta, options_.leaf_size, [&](unsigned level, std::size_t size) -> void* {
         if (level == t.levels.size())
-          t.levels.push_back(must(worker_.create(t.all, 1), "a region for a level"));
-        return must(worker_.alloc(t.levels[level], size), "a cell");
+          t.levels.push_back(must(worker_.create_region(t.all, 1), "a region for a level"));
+        return must(worker_.allocate(t.levels[level], size), "a cell");
       });
   t.root = builder.build(particles);
   result_.cells += builder.cells();

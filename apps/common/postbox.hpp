@@ -27,7 +27,7 @@ class postbox {
  public:
   explicit postbox(cluster::worker& w)
       : worker_(&w),
-        region_(must(w.create(cluster::root, 0), "a region for messages")),
+        region_(must(w.create_region(cluster::root, 0), "a region for messages")),
         sent_(w.count()) {}
 
   template <class T>
@@ -70,7 +70,7 @@ class postbox {
   /// Collective: no message is on its way any more.
   void close() {
     worker_->barrier();
-    must(worker_->free_region(region_), "to free the region for messages");
+    must(worker_->destroy_region(region_), "to free the region for messages");
   }
 
  private:
@@ -84,7 +84,7 @@ class postbox {
 template <class T>
 void postbox::send(unsigned peer, std::span<const T> values) {
   static_assert(std::is_trivially_copyable_v<T> && alignof(T) <= head);
-  void* object = must(worker_->alloc(region_, head + values.size_bytes()), "a message");
+  void* object = must(worker_->allocate(region_, head + values.size_bytes()), "a message");
   std::byte* bytes = worker_->local(static_cast<std::byte*>(object));
   const std::uint64_t count = values.size();
   std::memcpy(bytes, &count, sizeof count);
@@ -97,7 +97,8 @@ template <class T>
 std::vector<T> postbox::receive(unsigned peer) {
   void* object = nullptr;
   must(worker_->receive(peer, {}, {&object, 1}), "to receive a message");
-  for (void* read : std::exchange(sent_[peer], {})) must(worker_->free(read), "to free a message");
+  for (void* read : std::exchange(sent_[peer], {}))
+    must(worker_->deallocate(read), "to free a message");
   const std::byte* bytes = worker_->local(static_cast<std::byte*>(object));
   std::uint64_t count = 0;
   std::memcpy(&count, bytes, sizeof count);

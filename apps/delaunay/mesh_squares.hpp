@@ -54,7 +54,7 @@ class mesh_squares {
   /// All regions, empty, here.
   void create();
   /// Frees them. To be called by one worker, when no other uses them.
-  void free() { must(worker_->free_region(regions_.front().front()), "to free the mesh"); }
+  void free() { must(worker_->destroy_region(regions_.front().front()), "to free the mesh"); }
   /// What another worker needs to know of them, and that worker's part.
   std::vector<std::uint64_t> directory() const;
   void learn(std::span<const std::uint64_t> directory);
@@ -103,11 +103,11 @@ inline void mesh_squares::create() {
     for (unsigned part = 0; part < 1u << 2 * level; ++part) {
       const cluster::rid parent = level == 0 ? cluster::root : regions_[level - 1][part / 4];
       now.push_back(
-          must(worker_->create(parent, static_cast<int>(level)), "a region for a quadrant"));
+          must(worker_->create_region(parent, static_cast<int>(level)), "a region for a quadrant"));
     }
   }
   for (unsigned leaf = 0; leaf < parts_.leaves(); ++leaf) {
-    void* p = must(worker_->alloc(region_of(leaf), sizeof(mesh_square)), "a square");
+    void* p = must(worker_->allocate(region_of(leaf), sizeof(mesh_square)), "a square");
     squares_.push_back(new (p) mesh_square);
     here_[leaf] = true;
   }
@@ -165,7 +165,7 @@ inline home_number mesh_squares::home_of(grid_point a, grid_point b, grid_point 
 
 inline triangle* mesh_squares::make(home_number leaf) {
   triangle* t =
-      new (must(worker_->alloc(region_of(leaf), sizeof(triangle)), "a triangle")) triangle;
+      new (must(worker_->allocate(region_of(leaf), sizeof(triangle)), "a triangle")) triangle;
   mesh_square& s = *squares_[leaf];
   t->home = leaf;
   t->next = s.triangles;
@@ -180,7 +180,7 @@ inline void mesh_squares::drop(triangle* t) {
   (t->previous != nullptr ? t->previous->next : s.triangles) = t->next;
   if (t->next != nullptr) t->next->previous = t->previous;
   --s.count;
-  must(worker_->free(t), "to free a triangle");
+  must(worker_->deallocate(t), "to free a triangle");
 }
 
 inline triangle* mesh_squares::near(grid_point p) const {
@@ -199,7 +199,7 @@ inline void mesh_squares::put(point_list which, grid_point p) {
   const home_number leaf = leaf_at(p.x, p.y);
   point_batch*& list = squares_[leaf]->points[static_cast<unsigned>(which)];
   if (list == nullptr || list->count == std::size(list->points)) {
-    void* fresh = must(worker_->alloc(region_of(leaf), sizeof(point_batch)), "room for points");
+    void* fresh = must(worker_->allocate(region_of(leaf), sizeof(point_batch)), "room for points");
     point_batch* batch = new (fresh) point_batch;
     batch->next = std::exchange(list, batch);
   }
@@ -214,7 +214,7 @@ inline std::vector<grid_point> mesh_squares::take(point_list which, std::size_t 
       taken.push_back(list->points[--list->count]);
       if (list->count == 0) {
         point_batch* empty = std::exchange(list, list->next);
-        must(worker_->free(empty), "to free room for points");
+        must(worker_->deallocate(empty), "to free room for points");
       }
     }
   });

@@ -98,10 +98,10 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
   postbox post(w);
   phase_clock clock(w);
 
-  const cluster::rid mine = must(w.create(cluster::root, 0), "a region for the list");
+  const cluster::rid mine = must(w.create_region(cluster::root, 0), "a region for the list");
   void* first = nullptr;
   for (std::size_t i = options.nodes; i-- > 0;) {
-    void* p = must(w.alloc(mine, sizeof(linked_node)), "a node");
+    void* p = must(w.allocate(mine, sizeof(linked_node)), "a node");
     linked_node& n = *w.local(static_cast<linked_node*>(p));
     n.next = std::exchange(first, p);
     fill(n, me, i);
@@ -137,7 +137,7 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
     correct = correct && as_expected(n, me, number++, w.count(), options.rounds);
   });
   result.correct = correct && number == options.nodes;
-  must(w.free_region(mine), "to free the list");
+  must(w.destroy_region(mine), "to free the list");
   post.close();
   return result;
 }

@@ -90,27 +90,27 @@ int sys_last_status(void) { return last_status; }
 
 rid_t sys_ralloc(rid_t parent, int level_hint) {
   if (level_hint < -1) return note(SYS_BAD_ARGUMENT), 0;
-  return value_of<rid>([&](auto& w) { return w.create(parent, level_hint); });
+  return value_of<rid>([&](auto& w) { return w.create_region(parent, level_hint); });
 }
 int sys_rfree(rid_t region) {
-  return status_of([&](auto& w) { return w.free_region(region); });
+  return status_of([&](auto& w) { return w.destroy_region(region); });
 }
 
 void* sys_alloc(size_t size, rid_t region) {
-  return value_of<void*>([&](auto& w) { return w.alloc(region, size == 0 ? 1 : size); });
+  return value_of<void*>([&](auto& w) { return w.allocate(region, size == 0 ? 1 : size); });
 }
 int sys_free(void* ptr) {
-  return status_of([&](auto& w) { return w.free(ptr); });
+  return status_of([&](auto& w) { return w.deallocate(ptr); });
 }
 void* sys_realloc(void* old_ptr, size_t new_size, rid_t new_region) {
   if (old_ptr == nullptr) return sys_alloc(new_size, new_region);
-  return value_of<void*>([&](auto& w) { return w.realloc(old_ptr, new_size, new_region); });
+  return value_of<void*>([&](auto& w) { return w.reallocate(old_ptr, new_size, new_region); });
 }
 int sys_balloc(size_t size, rid_t region, int num_objects, void** objects) {
   if (!is_list(objects, num_objects)) return note(SYS_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    return w.alloc_bulk(region, size == 0 ? 1 : size,
-                        std::span(objects, static_cast<std::size_t>(num_objects)));
+    return w.allocate_bulk(region, size == 0 ? 1 : size,
+                           std::span(objects, static_cast<std::size_t>(num_objects)));
   });
 }
 int sys_flush(void) {

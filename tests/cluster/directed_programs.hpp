@@ -30,16 +30,16 @@ inline void run_large_and_small_requests(std::uint64_t seed,
   o.fault = fault;
   simulation s(o);
   s.run([&](worker& w) {
-    const rid r = *w.create(root);
-    EXPECT_TRUE(w.number() != 7 || w.alloc(r, 20u << 20));
+    const rid r = *w.create_region(root);
+    EXPECT_TRUE(w.number() != 7 || w.allocate(r, 20u << 20));
     w.barrier();
     if (w.number() == 0) {
-      EXPECT_EQ(w.alloc(r, 60u << 20).status, region_status::out_of_memory);
+      EXPECT_EQ(w.allocate(r, 60u << 20).status, region_status::out_of_memory);
     } else {
-      EXPECT_EQ(w.alloc(r, 2u << 20).status, region_status::ok) << "a small request failed";
+      EXPECT_EQ(w.allocate(r, 2u << 20).status, region_status::ok) << "a small request failed";
     }
     w.barrier();
-    EXPECT_EQ(w.free_region(r), region_status::ok);
+    EXPECT_EQ(w.destroy_region(r), region_status::ok);
   });
   EXPECT_EQ(s.check_invariants(), "");
 }
@@ -53,10 +53,10 @@ inline void run_frees_before_send(std::uint64_t seed, detail::fault fault = deta
   simulation s(o);
   const simulation_result result = s.run([&](worker& w) {
     if (w.number() == 0) {
-      const rid r = *w.create(root);
+      const rid r = *w.create_region(root);
       std::vector<void*> all(20);
-      ASSERT_EQ(w.alloc_bulk(r, 200, all), region_status::ok);
-      for (void* p : all) EXPECT_EQ(w.free(p), region_status::ok);
+      ASSERT_EQ(w.allocate_bulk(r, 200, all), region_status::ok);
+      for (void* p : all) EXPECT_EQ(w.deallocate(p), region_status::ok);
       const rid regions[] = {r};
       EXPECT_EQ(w.send(3, regions), region_status::ok);
       rid theirs[] = {root};
@@ -65,13 +65,13 @@ inline void run_frees_before_send(std::uint64_t seed, detail::fault fault = deta
     } else if (w.number() == 3) {
       rid regions[] = {root};
       EXPECT_EQ(w.receive(0, regions), region_status::ok);
-      EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
-      const rid r = *w.create(root);
+      EXPECT_EQ(w.destroy_region(regions[0]), region_status::ok);
+      const rid r = *w.create_region(root);
       std::vector<void*> all(20);
-      ASSERT_EQ(w.alloc_bulk(r, 200, all), region_status::ok);
+      ASSERT_EQ(w.allocate_bulk(r, 200, all), region_status::ok);
       regions[0] = r;
       EXPECT_EQ(w.send(0, regions), region_status::ok);
-      EXPECT_EQ(w.free_region(r), region_status::ok);
+      EXPECT_EQ(w.destroy_region(r), region_status::ok);
     }
   });
   EXPECT_EQ(result.left.regions, 0u);

@@ -15,8 +15,8 @@ using namespace quarry::cluster;
 namespace {
 
 int work(worker& w, const std::string& how, pid_t scheduler) {
-  const rid r = *w.create(root);
-  auto* object = static_cast<char*>(*w.alloc(r, 100));
+  const rid r = *w.create_region(root);
+  auto* object = static_cast<char*>(*w.allocate(r, 100));
   w.barrier();
   if (how == "touch" && w.number() == 1) {
     (void)w.hand_over(0, std::span(&r, 1));
@@ -41,7 +41,7 @@ int work(worker& w, const std::string& how, pid_t scheduler) {
   if (how == "kill" || how == "vanish") w.barrier();  // for ever, if nobody notices
   if (how == "return") return static_cast<int>(w.number());
   const bool forgets = how.starts_with("leak") && w.number() == 0;
-  return forgets || w.free_region(r) == quarry::region_status::ok ? 0 : 9;
+  return forgets || w.destroy_region(r) == quarry::region_status::ok ? 0 : 9;
 }
 
 }  // namespace

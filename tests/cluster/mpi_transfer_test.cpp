@@ -25,13 +25,14 @@ struct list {
 
 list make_list(unsigned length, std::uint64_t seed, unsigned inner_regions = 3) {
   list l;
-  l.region = got(w().create(root));
+  l.region = got(w().create_region(root));
   std::vector<rid> places{l.region};
-  for (unsigned i = 0; i < inner_regions; ++i) places.push_back(got(w().create(places.back())));
+  for (unsigned i = 0; i < inner_regions; ++i)
+    places.push_back(got(w().create_region(places.back())));
   item* next = nullptr;
   for (unsigned i = length; i-- > 0;) {
     const std::size_t size = sizeof(item) + (i % 7) * 100;
-    auto* n = static_cast<item*>(got(w().alloc(places[i % places.size()], size)));
+    auto* n = static_cast<item*>(got(w().allocate(places[i % places.size()], size)));
     *n = {next, next == nullptr ? nullptr : next->next, seed + i, {}};
     std::memset(n->padding, static_cast<int>(i), sizeof n->padding);
     next = n;
@@ -76,7 +77,7 @@ TEST_F(Transfers, KeepThePointersOfAListThatGoesRound) {
     EXPECT_EQ(back.head->value, 77 + count() - 1);
     back.head->value = 77;
     EXPECT_EQ(intact(back.head, 77), 3000u);
-    EXPECT_EQ(w().free_region(l.region), ok);
+    EXPECT_EQ(w().destroy_region(l.region), ok);
   } else {
     l = receive(me() - 1);
     ASSERT_EQ(l.head->value, 77 + me() - 1);
@@ -101,7 +102,7 @@ TEST_F(Transfers, OfAllWorkersAtOnceToTheNext) {
   EXPECT_EQ(intact(theirs.head, 1000 * worker_before()), 500u);
   EXPECT_EQ(intact(mine.head, 1000 * me()), 500u);
   w().barrier();
-  EXPECT_EQ(w().free_region(mine.region), ok);
+  EXPECT_EQ(w().destroy_region(mine.region), ok);
 }
 
 TEST_F(Transfers, ExchangeTwoRegionsInOneCall) {
@@ -117,28 +118,28 @@ TEST_F(Transfers, ExchangeTwoRegionsInOneCall) {
   // Freed when the peer, too, has looked.
   rid again = theirs;
   EXPECT_EQ(w().exchange(peer, std::span(&mine.region, 1), std::span(&again, 1)), ok);
-  EXPECT_EQ(w().free_region(mine.region), ok);
+  EXPECT_EQ(w().destroy_region(mine.region), ok);
 }
 
 TEST_F(Transfers, MoveManySmallRangesAndFewLargeOnes) {
   if (me() > 1) return;
   constexpr unsigned objects = 3000;
   if (me() == 0) {
-    const rid r = got(w().create(root));
+    const rid r = got(w().create_region(root));
     std::vector<void*> all;
     for (unsigned i = 0; i < objects; ++i) {
       const std::size_t size = i % 100 == 0 ? 500'000 : 4096;
-      all.push_back(got(w().alloc(r, size)));
+      all.push_back(got(w().allocate(r, size)));
       std::memset(all.back(), static_cast<int>(i), size);
     }
-    for (unsigned i = 1; i < objects; i += 2) EXPECT_EQ(w().free(all[i]), ok);  // holes
-    void* table = got(w().alloc(r, objects * sizeof(void*)));
+    for (unsigned i = 1; i < objects; i += 2) EXPECT_EQ(w().deallocate(all[i]), ok);  // holes
+    void* table = got(w().allocate(r, objects * sizeof(void*)));
     std::copy(all.begin(), all.end(), static_cast<void**>(table));
     EXPECT_EQ(w().flush(), ok);
     EXPECT_EQ(w().send(1, std::span(&r, 1), std::span(&table, 1)), ok);
     rid done = root;
     EXPECT_EQ(w().receive(1, std::span(&done, 1)), ok);
-    EXPECT_EQ(w().free_region(r), ok);
+    EXPECT_EQ(w().destroy_region(r), ok);
   } else {
     rid r = root;
     void* table = nullptr;
@@ -150,9 +151,9 @@ TEST_F(Transfers, MoveManySmallRangesAndFewLargeOnes) {
       ASSERT_EQ(p[size / 2], static_cast<unsigned char>(i));
       ASSERT_EQ(p[size - 1], static_cast<unsigned char>(i));
     }
-    const rid done = got(w().create(root));
+    const rid done = got(w().create_region(root));
     EXPECT_EQ(w().send(0, std::span(&done, 1)), ok);
-    EXPECT_EQ(w().free_region(done), ok);
+    EXPECT_EQ(w().destroy_region(done), ok);
   }
 }
 
@@ -162,8 +163,8 @@ TEST_F(Transfers, DISABLED_OfMoreThanTwoGiB) {
   constexpr std::size_t size = (std::size_t{5} << 29) + 12'345;  // 2.5 GiB and some
   const auto mark = [](std::size_t at) { return at * 0x9e37'79b9'7f4a'7c15u; };
   if (me() == 0) {
-    const rid r = got(w().create(root));
-    void* p = got(w().alloc(r, size));
+    const rid r = got(w().create_region(root));
+    void* p = got(w().allocate(r, size));
     for (std::size_t at = 0; at + 8 <= size; at += 4096)
       *reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(p) + at) = mark(at);
     const double start = MPI_Wtime();
@@ -171,30 +172,30 @@ TEST_F(Transfers, DISABLED_OfMoreThanTwoGiB) {
     std::printf("  %.2f GB/s\n", static_cast<double>(size) / (MPI_Wtime() - start) * 1e-9);
     rid done = root;
     EXPECT_EQ(w().receive(1, std::span(&done, 1)), ok);
-    EXPECT_EQ(w().free_region(r), ok);
+    EXPECT_EQ(w().destroy_region(r), ok);
   } else {
     rid r = root;
     void* p = nullptr;
     ASSERT_EQ(w().receive(0, std::span(&r, 1), std::span(&p, 1)), ok);
     for (std::size_t at = 0; at + 8 <= size; at += 4096)
       ASSERT_EQ(*reinterpret_cast<std::uint64_t*>(static_cast<std::byte*>(p) + at), mark(at));
-    const rid done = got(w().create(root));
+    const rid done = got(w().create_region(root));
     EXPECT_EQ(w().send(0, std::span(&done, 1)), ok);
-    EXPECT_EQ(w().free_region(done), ok);
+    EXPECT_EQ(w().destroy_region(done), ok);
   }
 }
 
 TEST_F(Transfers, OfAnEmptyRegionArrive) {
   if (me() > 1) return;
   if (me() == 0) {
-    const rid r = got(w().create(root));
+    const rid r = got(w().create_region(root));
     EXPECT_EQ(w().send(1, std::span(&r, 1)), ok);
     EXPECT_EQ(w().hand_over(1, std::span(&r, 1)), ok);
   } else {
     rid r = root;
     EXPECT_EQ(w().receive(0, std::span(&r, 1)), ok);
     EXPECT_EQ(w().take_over(0, std::span(&r, 1)), ok);
-    EXPECT_EQ(w().free_region(r), ok);
+    EXPECT_EQ(w().destroy_region(r), ok);
   }
 }
 
@@ -236,13 +237,13 @@ TEST_F(Mismatches, AreToldToBothSidesAndNothingMoves) {
   } else {
     EXPECT_EQ(w().send(0, std::span(&l.region, 1)), ok);
   }
-  EXPECT_EQ(w().free_region(l.region), ok);
+  EXPECT_EQ(w().destroy_region(l.region), ok);
 }
 
 TEST_F(Mismatches, OfStaleRegionsAndObjectsAreTold) {
   if (me() > 1) return;
-  const rid stale = got(w().create(root));
-  EXPECT_EQ(w().free_region(stale), ok);
+  const rid stale = got(w().create_region(root));
+  EXPECT_EQ(w().destroy_region(stale), ok);
   rid any = root;
   if (me() == 0) {
     EXPECT_EQ(w().send(1, std::span(&stale, 1)), region_status::stale_region);
@@ -269,11 +270,11 @@ TEST_F(HandOvers, MoveAListRoundAndLeaveNothingBehind) {
       head = l.head;
     }
     const auto tell = [&](unsigned peer) {
-      const rid note = got(w().create(root));
-      void* box = got(w().alloc(note, sizeof(void*)));
+      const rid note = got(w().create_region(root));
+      void* box = got(w().allocate(note, sizeof(void*)));
       *static_cast<item**>(box) = head;
       EXPECT_EQ(w().send(peer, std::span(&note, 1), std::span(&box, 1)), ok);
-      EXPECT_EQ(w().free_region(note), ok);
+      EXPECT_EQ(w().destroy_region(note), ok);
       EXPECT_EQ(w().hand_over(peer, std::span(&r, 1)), ok);
     };
     const auto hear = [&](unsigned peer) {
@@ -291,7 +292,7 @@ TEST_F(HandOvers, MoveAListRoundAndLeaveNothingBehind) {
     if (me() == 0) {
       hear(worker_before());
       EXPECT_EQ(intact(head, 9 + round), 2000u);
-      EXPECT_EQ(w().free_region(r), ok);
+      EXPECT_EQ(w().destroy_region(r), ok);
     }
     w().barrier();
   }
@@ -300,13 +301,13 @@ TEST_F(HandOvers, MoveAListRoundAndLeaveNothingBehind) {
 TEST_F(HandOvers, BackAndForthOfAGrowingRegion) {
   if (me() > 1) return;
   const unsigned peer = 1 - me();
-  rid r = me() == 0 ? got(w().create(root)) : root;
+  rid r = me() == 0 ? got(w().create_region(root)) : root;
   std::uint64_t* table = nullptr;
   constexpr unsigned rounds = 40;
-  if (me() == 0) table = static_cast<std::uint64_t*>(got(w().alloc(r, 8 * (rounds + 2))));
+  if (me() == 0) table = static_cast<std::uint64_t*>(got(w().allocate(r, 8 * (rounds + 2))));
   for (unsigned round = 0; round < rounds; ++round) {
     if (round % 2 == me()) {
-      auto* p = static_cast<std::uint64_t*>(got(w().alloc(r, 10'000 + 5000 * (round % 3))));
+      auto* p = static_cast<std::uint64_t*>(got(w().allocate(r, 10'000 + 5000 * (round % 3))));
       for (unsigned i = 0; i < 1000; ++i) p[i] = round * 10'000 + i;
       table[round] = reinterpret_cast<std::uint64_t>(p);
       void* box = table;
@@ -325,7 +326,7 @@ TEST_F(HandOvers, BackAndForthOfAGrowingRegion) {
     }
   }
   if (me() == 0) {
-    EXPECT_EQ(w().free_region(r), ok);
+    EXPECT_EQ(w().destroy_region(r), ok);
   }
 }
 
@@ -334,29 +335,30 @@ using Frees = Cluster;
 TEST_F(Frees, OfAnothersObjectsReachTheirOwner) {
   if (me() > 1) return;
   if (me() == 0) {
-    const rid r = got(w().create(root));
+    const rid r = got(w().create_region(root));
     constexpr unsigned n = 600;
-    auto** table = static_cast<void**>(got(w().alloc(r, n * sizeof(void*))));
-    for (unsigned i = 0; i < n; ++i) table[i] = got(w().alloc(r, 64 + i % 3 * 100));
+    auto** table = static_cast<void**>(got(w().allocate(r, n * sizeof(void*))));
+    for (unsigned i = 0; i < n; ++i) table[i] = got(w().allocate(r, 64 + i % 3 * 100));
     void* box = table;
     EXPECT_EQ(w().send(1, std::span(&r, 1), std::span(&box, 1)), ok);
     rid done = root;
     EXPECT_EQ(w().receive(1, std::span(&done, 1)), ok);
     for (unsigned i = 0; i < n; ++i) {
-      const region_status s = w().free(table[i]);
+      const region_status s = w().deallocate(table[i]);
       const region_status later = s == ok ? w().flush() : s;
       EXPECT_EQ(later == ok, i % 2 == 1) << i << ": " << to_text(later);
     }
-    EXPECT_EQ(w().free_region(r), ok);
+    EXPECT_EQ(w().destroy_region(r), ok);
   } else {
     rid r = root;
     void* box = nullptr;
     EXPECT_EQ(w().receive(0, std::span(&r, 1), std::span(&box, 1)), ok);
-    for (unsigned i = 0; i < 600; i += 2) EXPECT_EQ(w().free(static_cast<void**>(box)[i]), ok);
+    for (unsigned i = 0; i < 600; i += 2)
+      EXPECT_EQ(w().deallocate(static_cast<void**>(box)[i]), ok);
     EXPECT_EQ(w().flush(), ok);
-    const rid done = got(w().create(root));
+    const rid done = got(w().create_region(root));
     EXPECT_EQ(w().send(0, std::span(&done, 1)), ok);
-    EXPECT_EQ(w().free_region(done), ok);
+    EXPECT_EQ(w().destroy_region(done), ok);
   }
 }
 

@@ -24,9 +24,9 @@ TEST(ClusterProgram, NobodyRunsOutWhileASiblingHoards) {
   s.run([&](worker& w) {
     for (unsigned turn = 0; turn < w.count(); ++turn) {
       if (turn == w.number()) {
-        const rid r = *w.create(root);
-        while (w.alloc(r, 1u << 20)) ++got[turn];
-        EXPECT_EQ(w.free_region(r), region_status::ok);
+        const rid r = *w.create_region(root);
+        while (w.allocate(r, 1u << 20)) ++got[turn];
+        EXPECT_EQ(w.destroy_region(r), region_status::ok);
       }
       w.barrier();
     }
@@ -56,14 +56,15 @@ TEST(ClusterProgram, AChildBornWhileItsParentDiesDiesToo) {
     simulation s(o);
     rid parent = root;
     const simulation_result result = s.run([&](worker& w) {
-      if (w.number() == 0) parent = *w.create(root, 0);  // at the top; its children lie elsewhere
+      if (w.number() == 0)
+        parent = *w.create_region(root, 0);  // at the top; its children lie elsewhere
       w.barrier();
       unsigned born = 0;
-      while (const auto child = w.create(parent)) {
-        (void)w.alloc(*child, 100);
+      while (const auto child = w.create_region(parent)) {
+        (void)w.allocate(*child, 100);
         if (w.number() == 0 && ++born == 3) {
-          EXPECT_EQ(w.free_region(parent), region_status::ok);
-          EXPECT_EQ(w.alloc(*child, 100).status, region_status::stale_region);
+          EXPECT_EQ(w.destroy_region(parent), region_status::ok);
+          EXPECT_EQ(w.allocate(*child, 100).status, region_status::stale_region);
         }
       }
     });
@@ -82,11 +83,11 @@ TEST(ClusterProgram, MovesAListWithItsPointers) {
   void* head = nullptr;
   s.run([&](worker& w) {
     if (w.number() == 0) {
-      const rid r = *w.create(root);
-      const rid below = *w.create(r);  // perhaps at another scheduler
+      const rid r = *w.create_region(root);
+      const rid below = *w.create_region(r);  // perhaps at another scheduler
       item* first = nullptr;
       for (int i = 0; i < 500; ++i) {
-        auto* p = static_cast<item*>(*w.alloc(i % 2 == 0 ? r : below, sizeof(item)));
+        auto* p = static_cast<item*>(*w.allocate(i % 2 == 0 ? r : below, sizeof(item)));
         *w.local(p) = {first, i};
         first = p;
       }
@@ -100,7 +101,7 @@ TEST(ClusterProgram, MovesAListWithItsPointers) {
       for (auto* p = static_cast<item*>(head); p != nullptr; p = w.local(p)->next)
         ASSERT_EQ(w.local(p)->value, expected--);
       EXPECT_EQ(expected, -1);
-      EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
+      EXPECT_EQ(w.destroy_region(regions[0]), region_status::ok);
     }
   });
 }
@@ -109,8 +110,8 @@ TEST(ClusterProgram, TellsBothSidesOfAMismatch) {
   simulation s(small_cluster(2));
   s.run([&](worker& w) {
     const unsigned peer = 1 - w.number();
-    const rid mine = *w.create(root);
-    void* const object = *w.alloc(mine, 100);
+    const rid mine = *w.create_region(root);
+    void* const object = *w.allocate(mine, 100);
     w.barrier();
     if (w.number() == 0) {
       const rid regions[] = {mine};
@@ -133,7 +134,7 @@ TEST(ClusterProgram, TellsBothSidesOfAMismatch) {
       EXPECT_EQ(w.receive(peer, any), region_status::mismatch);
       EXPECT_EQ(w.receive(peer, any), region_status::stale_region);
     }
-    EXPECT_EQ(w.free_region(mine), region_status::ok);
+    EXPECT_EQ(w.destroy_region(mine), region_status::ok);
   });
 }
 
@@ -141,10 +142,10 @@ TEST(ClusterProgram, AHandOverEndsTheGiversCopy) {
   simulation s(small_cluster(2));
   s.run([&](worker& w) {
     if (w.number() == 0) {
-      const rid r = *w.create(root);
+      const rid r = *w.create_region(root);
       void* p = nullptr;
       for (int i = 0; i < 100; ++i) {
-        p = *w.alloc(r, 64);
+        p = *w.allocate(r, 64);
         *at<int>(w, p) = 7;
       }
       const rid regions[] = {r};
@@ -157,7 +158,7 @@ TEST(ClusterProgram, AHandOverEndsTheGiversCopy) {
       ASSERT_TRUE(packed);
       EXPECT_EQ(packed.value.live_bytes, 6400u) << "free slots on loan went back before";
       EXPECT_EQ(*at<int>(w, packed.value.ranges[0].address), 7);
-      EXPECT_EQ(w.free_region(regions[0]), region_status::ok);
+      EXPECT_EQ(w.destroy_region(regions[0]), region_status::ok);
     }
   });
 }
@@ -167,9 +168,9 @@ TEST(ClusterProgram, AllocatesThroughLeasesWithFewMessages) {
   o.isolated = false;
   simulation s(o);
   const simulation_result r = s.run([](worker& w) {
-    const rid region = *w.create(root);
-    for (int i = 0; i < 30'000; ++i) EXPECT_TRUE(w.alloc(region, 256));
-    EXPECT_EQ(w.free_region(region), region_status::ok);
+    const rid region = *w.create_region(root);
+    for (int i = 0; i < 30'000; ++i) EXPECT_TRUE(w.allocate(region, 256));
+    EXPECT_EQ(w.destroy_region(region), region_status::ok);
   });
   EXPECT_LE(static_cast<double>(r.workers.messages), 0.02 * static_cast<double>(r.workers.calls));
 }
@@ -177,11 +178,11 @@ TEST(ClusterProgram, AllocatesThroughLeasesWithFewMessages) {
 TEST(ClusterProgram, ReportsWhatIsLeft) {
   simulation s(small_cluster(3));
   const simulation_result r = s.run([](worker& w) {
-    const rid region = *w.create(root);
+    const rid region = *w.create_region(root);
     if (w.number() == 1) {
-      EXPECT_TRUE(w.alloc(region, 1000));
+      EXPECT_TRUE(w.allocate(region, 1000));
     } else {
-      EXPECT_EQ(w.free_region(region), region_status::ok);
+      EXPECT_EQ(w.destroy_region(region), region_status::ok);
     }
   });
   EXPECT_EQ(r.left.regions, 1u);
@@ -214,9 +215,9 @@ TEST(ClusterProgram, EqualSeedsGiveEqualRuns) {
   const auto events = [](std::uint64_t seed) {
     simulation s(small_cluster(8, seed));
     const simulation_result r = s.run([](worker& w) {
-      const rid region = *w.create(root);
-      for (std::size_t i = 1; i < 200; ++i) (void)w.alloc(region, i);
-      w.free_region(region);
+      const rid region = *w.create_region(root);
+      for (std::size_t i = 1; i < 200; ++i) (void)w.allocate(region, i);
+      w.destroy_region(region);
     });
     return std::pair(r.seconds, r.messages);
   };

@@ -92,7 +92,7 @@ class random_program {
   void create() {
     const rid parent = known_region();
     const auto began = oracle_.tick();
-    const auto got = w_.create(parent, static_cast<int>(random_() % 6) - 1);
+    const auto got = w_.create_region(parent, static_cast<int>(random_() % 6) - 1);
     oracle_.tick();
     if (got) {
       oracle_.created(*got, parent, began);
@@ -105,14 +105,14 @@ class random_program {
 
   void free_region() {
     const rid id = known_region();
-    if (id == root) return expect(w_.free_region(id), region_status::is_root, "free the root");
+    if (id == root) return expect(w_.destroy_region(id), region_status::is_root, "free the root");
     flush();
     if (!oracle_.may_free(id)) return;
     const auto fate = oracle_.regions.find(id);
     const bool had_died = fate->second.dying != oracle::never;
     const auto began = oracle_.tick();
     oracle_.begin_free(id);
-    const region_status s = w_.free_region(id);
+    const region_status s = w_.destroy_region(id);
     oracle_.tick();
     if (s == region_status::ok) {
       EXPECT_GE(fate->second.dead, began) << "a region was freed twice";
@@ -132,7 +132,7 @@ class random_program {
     const std::uint64_t size = some_size();
     const std::uint64_t alignment = random_() % 16 == 0 ? std::uint64_t{1} << random_() % 14 : 64;
     const auto began = oracle_.tick();
-    const auto got = w_.alloc(region, size, alignment);
+    const auto got = w_.allocate(region, size, alignment);
     oracle_.tick();
     if (got) {
       EXPECT_EQ(reinterpret_cast<std::uint64_t>(*got) % alignment, 0u);
@@ -151,7 +151,7 @@ class random_program {
     const rid region = oracle_.find(at)->region;
     oracle_.begin_free(w_, at);
     freeing(region);
-    const region_status s = w_.free(pointer(at));
+    const region_status s = w_.deallocate(pointer(at));
     if (!options_.leases) flush();
     if (s == region_status::ok) return;
     EXPECT_FALSE(oracle_.is_alive(region)) << "free: " << to_text(s);
@@ -172,7 +172,7 @@ class random_program {
     const oracle::object was = *o;
     oracle_.begin_free(w_, at);
     freeing(from);
-    const auto got = w_.realloc(pointer(at), size, to);
+    const auto got = w_.reallocate(pointer(at), size, to);
     if (!options_.leases) flush();
     oracle_.tick();
     if (got) {
@@ -198,7 +198,7 @@ class random_program {
     const std::uint64_t size = 64 * (1 + random_() % 12);
     std::vector<void*> out(random_() % 60);
     const auto began = oracle_.tick();
-    const region_status s = w_.alloc_bulk(region, size, out);
+    const region_status s = w_.allocate_bulk(region, size, out);
     oracle_.tick();
     if (s == region_status::ok) {
       for (void* p : out) {
@@ -236,23 +236,24 @@ class random_program {
 
   void bad() {
     switch (random_() % 9) {
-      case 0: return expect(w_.alloc(root, 0).status, region_status::zero_size, "nothing");
+      case 0: return expect(w_.allocate(root, 0).status, region_status::zero_size, "nothing");
       case 1:
-        return expect(w_.alloc(root, options_.room + 1).status, region_status::too_large,
+        return expect(w_.allocate(root, options_.room + 1).status, region_status::too_large,
                       "too much");
       case 2:
-        return expect(w_.alloc(root, 64, 48).status, region_status::bad_alignment, "alignment");
+        return expect(w_.allocate(root, 64, 48).status, region_status::bad_alignment, "alignment");
       case 3: {
         const rid id = random_();
         if (oracle_.regions.contains(id)) return;
-        return expect(w_.alloc(id, 64).status, region_status::stale_region, "a region of nobody");
+        return expect(w_.allocate(id, 64).status, region_status::stale_region,
+                      "a region of nobody");
       }
       case 4: {
         const rid id = random_();
         if (oracle_.regions.contains(id)) return;
-        return expect(w_.free_region(id), region_status::stale_region, "free what never was");
+        return expect(w_.destroy_region(id), region_status::stale_region, "free what never was");
       }
-      case 5: return expect(w_.free(nullptr), region_status::ok, "free nothing");
+      case 5: return expect(w_.deallocate(nullptr), region_status::ok, "free nothing");
       case 6: {  // inside an object, or far away
         const std::uint64_t at = random_() % 2 == 0 ? random_() : oracle_.any_object(random_) + 8;
         if (at == 8) return;
@@ -263,7 +264,7 @@ class random_program {
       }
       case 7: {
         if (options_.leases) return;  // a batch would be told of later
-        const region_status s = w_.free(pointer(random_()));
+        const region_status s = w_.deallocate(pointer(random_()));
         EXPECT_TRUE(s == region_status::not_ours || s == region_status::not_an_object)
             << to_text(s);
         return;
@@ -324,13 +325,13 @@ class random_program {
       if (oracle_.is_alive(id)) {
         oracle_.tick();
         oracle_.begin_free(id);
-        expect(w_.free_region(id), region_status::ok, "the last free");
+        expect(w_.destroy_region(id), region_status::ok, "the last free");
         oracle_.tick();
         oracle_.end_free(id);
       }
     while (const std::uint64_t at = oracle_.any_object(random_)) {
       oracle_.begin_free(w_, at);
-      expect(w_.free(pointer(at)), region_status::ok, "the last free");
+      expect(w_.deallocate(pointer(at)), region_status::ok, "the last free");
     }
     expect(w_.flush(), region_status::ok, "the last flush");
   }

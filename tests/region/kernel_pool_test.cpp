@@ -22,17 +22,18 @@ std::string churn(Kernel& kernel, std::uint64_t seed, unsigned operations) {
   static constexpr std::size_t sizes[] = {64, 64, 1024, 4096, 8192, 40'000, 70'000, 192, 20'000};
   for (unsigned i = 0; i < operations; ++i) {
     if (random() % 100 < (i / 500 % 2 == 0 ? 60 : 40) || live.empty()) {
-      if (void* p = kernel.alloc(sizes[random() % std::size(sizes)])) live.push_back(p);
+      if (void* p = kernel.allocate(sizes[random() % std::size(sizes)])) live.push_back(p);
     } else {
       std::swap(live[random() % live.size()], live.back());
-      if (kernel.free(live.back()) != region_status::ok) return "free refuses a living object";
+      if (kernel.deallocate(live.back()) != region_status::ok)
+        return "free refuses a living object";
       live.pop_back();
     }
     if (i % 97 == 0)
       if (std::string fault = kernel.check_invariants(); !fault.empty()) return fault;
   }
   for (void* p : live)
-    if (kernel.free(p) != region_status::ok) return "free refuses a living object";
+    if (kernel.deallocate(p) != region_status::ok) return "free refuses a living object";
   return kernel.check_invariants();
 }
 
@@ -63,18 +64,18 @@ TEST(KernelPool, NeverRunsOutOfReserveAtAnyNumberOfNodes) {
     kernel_pool<> kernel(64_MiB);
     std::vector<void*> nodes;
     for (unsigned count = 0; count < 3 * 1024; ++count) {
-      void* p = kernel.alloc(request);
+      void* p = kernel.allocate(request);
       ASSERT_NE(p, nullptr);
       if (count % 2 == 0) {
-        ASSERT_EQ(kernel.free(p), region_status::ok);
+        ASSERT_EQ(kernel.deallocate(p), region_status::ok);
       }
       ASSERT_EQ(kernel.shortfalls(), 0u) << count << " nodes, request of " << request;
-      nodes.push_back(kernel.alloc(64));
+      nodes.push_back(kernel.allocate(64));
       if (kernel.slabs_begun() > 12'000) break;
     }
     EXPECT_EQ(kernel.check_invariants(), "");
     EXPECT_GT(kernel.least_spare_nodes(), 0u);
-    for (void* p : nodes) ASSERT_EQ(kernel.free(p), region_status::ok);
+    for (void* p : nodes) ASSERT_EQ(kernel.deallocate(p), region_status::ok);
     EXPECT_EQ(kernel.shortfalls(), 0u);
   }
 }
@@ -85,9 +86,9 @@ TEST(KernelPool, NeverRunsOutOfReserveFromAnyNumberOfSpareNodes) {
   for (std::uint64_t spare = kernel_pool<>::node_reserve; spare < kernel_pool<>::node_reserve + 80;
        ++spare) {
     kernel_pool<> kernel(64_MiB);
-    while (kernel.spare_nodes() > spare) ASSERT_NE(kernel.alloc(64), nullptr);
+    while (kernel.spare_nodes() > spare) ASSERT_NE(kernel.allocate(64), nullptr);
     for (const std::size_t size : {70'000u, 4096u, 8192u, 20'000u, 300'000u, 1024u, 2'000'000u})
-      ASSERT_NE(kernel.alloc(size), nullptr);
+      ASSERT_NE(kernel.allocate(size), nullptr);
     ASSERT_EQ(kernel.shortfalls(), 0u) << "from " << spare;
     ASSERT_EQ(kernel.check_invariants(), "");
   }
@@ -99,13 +100,13 @@ template <class Kernel>
 std::uint64_t shortfalls_of_holes(std::uint64_t spare) {
   Kernel kernel(256_MiB);
   std::vector<void*> large;
-  for (int i = 0; i < 400; ++i) large.push_back(kernel.alloc(300'000));
-  while (kernel.spare_nodes() > spare) EXPECT_NE(kernel.alloc(64), nullptr);
+  for (int i = 0; i < 400; ++i) large.push_back(kernel.allocate(300'000));
+  while (kernel.spare_nodes() > spare) EXPECT_NE(kernel.allocate(64), nullptr);
   for (std::size_t i = 0; i < large.size(); i += 2)
-    EXPECT_EQ(kernel.free(large[i]), region_status::ok);
-  EXPECT_NE(kernel.alloc(4096), nullptr);
+    EXPECT_EQ(kernel.deallocate(large[i]), region_status::ok);
+  EXPECT_NE(kernel.allocate(4096), nullptr);
   for (std::size_t i = 1; i < large.size(); i += 2)
-    EXPECT_EQ(kernel.free(large[i]), region_status::ok);
+    EXPECT_EQ(kernel.deallocate(large[i]), region_status::ok);
   EXPECT_EQ(kernel.check_invariants(), "");
   return kernel.shortfalls();
 }
@@ -133,13 +134,13 @@ TEST(KernelPool, RefusesAndRecoversWhenItsRangeIsFull) {
   for (const std::size_t size : {64u, 1024u, 4096u, 192u, 50'048u}) {
     kernel_pool<> kernel(2_MiB);
     std::vector<void*> all;
-    while (void* p = kernel.alloc(size)) all.push_back(p);
+    while (void* p = kernel.allocate(size)) all.push_back(p);
     EXPECT_EQ(kernel.check_invariants(), "") << size;
-    EXPECT_EQ(kernel.alloc(size), nullptr);
+    EXPECT_EQ(kernel.allocate(size), nullptr);
     EXPECT_EQ(kernel.shortfalls(), 0u) << size;
-    for (void* p : all) ASSERT_EQ(kernel.free(p), region_status::ok);
+    for (void* p : all) ASSERT_EQ(kernel.deallocate(p), region_status::ok);
     EXPECT_EQ(kernel.check_invariants(), "") << size;
-    EXPECT_NE(kernel.alloc(size), nullptr) << size;
+    EXPECT_NE(kernel.allocate(size), nullptr) << size;
   }
 }
 
@@ -149,23 +150,23 @@ TEST(KernelPool, GivesSlabsOfOneSizeToAnother) {
   for (int round = 0; round < 3; ++round)
     for (const std::size_t size : {64u, 4096u, 192u}) {
       std::vector<void*> all;
-      while (void* p = kernel.alloc(size)) all.push_back(p);
+      while (void* p = kernel.allocate(size)) all.push_back(p);
       if (round == 0 && size == 4096) first_round = all.size();
       if (round > 0 && size == 4096) {
         EXPECT_GE(all.size() + 20, first_round);
       }
-      for (void* p : all) ASSERT_EQ(kernel.free(p), region_status::ok);
+      for (void* p : all) ASSERT_EQ(kernel.deallocate(p), region_status::ok);
     }
   EXPECT_EQ(kernel.check_invariants(), "");
 }
 
 TEST(KernelPool, RefusesWhatIsNoObject) {
   kernel_pool<> kernel(2_MiB);
-  auto* p = static_cast<std::byte*>(kernel.alloc(192));
-  EXPECT_EQ(kernel.free(p + 64), region_status::not_an_object);
-  EXPECT_EQ(kernel.free(nullptr), region_status::not_ours);
-  EXPECT_EQ(kernel.free(p), region_status::ok);
-  EXPECT_EQ(kernel.free(p), region_status::not_an_object);
+  auto* p = static_cast<std::byte*>(kernel.allocate(192));
+  EXPECT_EQ(kernel.deallocate(p + 64), region_status::not_an_object);
+  EXPECT_EQ(kernel.deallocate(nullptr), region_status::not_ours);
+  EXPECT_EQ(kernel.deallocate(p), region_status::ok);
+  EXPECT_EQ(kernel.deallocate(p), region_status::not_an_object);
   EXPECT_EQ(kernel.check_invariants(), "");
 }
 

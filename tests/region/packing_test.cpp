@@ -37,18 +37,18 @@ void expect_in_order(const packed_region& packed) {
 
 TEST(Packing, PacksNothingOfAnEmptyRegion) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
+  const region_id id = *tree.create_region(root_region);
   EXPECT_TRUE(pack(tree, id).value.ranges.empty());
-  EXPECT_EQ(tree.free(*tree.alloc(id, 64)), region_status::ok);
+  EXPECT_EQ(tree.deallocate(*tree.allocate(id, 64)), region_status::ok);
   EXPECT_TRUE(pack(tree, id).value.ranges.empty());
   EXPECT_EQ(pack(tree, region_id(2, 77)).status, region_status::stale_region);
 }
 
 TEST(Packing, MakesOneRangeOfARegionThatOnlyGrew) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
+  const region_id id = *tree.create_region(root_region);
   std::vector<void*> all(100'000);
-  ASSERT_EQ(tree.alloc_bulk(id, 192, all), region_status::ok);
+  ASSERT_EQ(tree.allocate_bulk(id, 192, all), region_status::ok);
   const packed_region packed = pack(tree, id).value;
   EXPECT_EQ(packed.ranges.size(), 1u);
   EXPECT_EQ(packed.live_bytes, 100'000u * 192);
@@ -58,10 +58,10 @@ TEST(Packing, MakesOneRangeOfARegionThatOnlyGrew) {
 TEST(Packing, CoversEveryLivingObjectAndItsDescendants) {
   region_tree tree(one_thread());
   std::mt19937_64 random(3);
-  const region_id top = *tree.create(root_region);
-  std::vector<region_id> ids{top, *tree.create(top), *tree.create(top)};
-  ids.push_back(*tree.create(ids[1]));
-  const region_id other = *tree.create(root_region);
+  const region_id top = *tree.create_region(root_region);
+  std::vector<region_id> ids{top, *tree.create_region(top), *tree.create_region(top)};
+  ids.push_back(*tree.create_region(ids[1]));
+  const region_id other = *tree.create_region(root_region);
   struct object {
     void* p;
     std::size_t size;
@@ -71,12 +71,12 @@ TEST(Packing, CoversEveryLivingObjectAndItsDescendants) {
     static constexpr std::size_t sizes[] = {64, 192, 1024, 1536, 4096, 50048, 6000, 20'000};
     if (random() % 100 < 55 || live.empty()) {
       const std::size_t n = sizes[random() % 8];
-      const auto p = tree.alloc(ids[random() % ids.size()], n);
+      const auto p = tree.allocate(ids[random() % ids.size()], n);
       if (p) live.push_back({*p, n});
-      if (i % 7 == 0) tree.alloc(other, n);
+      if (i % 7 == 0) tree.allocate(other, n);
     } else {
       std::swap(live[random() % live.size()], live.back());
-      ASSERT_EQ(tree.free(live.back().p), region_status::ok);
+      ASSERT_EQ(tree.deallocate(live.back().p), region_status::ok);
       live.pop_back();
     }
   }
@@ -93,10 +93,10 @@ TEST(Packing, CoversEveryLivingObjectAndItsDescendants) {
 
 TEST(Packing, LeavesOutTheSlabsOfFreedObjects) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
+  const region_id id = *tree.create_region(root_region);
   std::vector<void*> all(90);
-  ASSERT_EQ(tree.alloc_bulk(id, 4096, all), region_status::ok);
-  for (std::size_t i = 30; i < 60; ++i) ASSERT_EQ(tree.free(all[i]), region_status::ok);
+  ASSERT_EQ(tree.allocate_bulk(id, 4096, all), region_status::ok);
+  for (std::size_t i = 30; i < 60; ++i) ASSERT_EQ(tree.deallocate(all[i]), region_status::ok);
   const packed_region packed = pack(tree, id).value;
   EXPECT_EQ(packed.packed_bytes, 60u * 4096);
   EXPECT_EQ(packed.ranges.size(), 2u);

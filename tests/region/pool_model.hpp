@@ -32,10 +32,10 @@ class whole_table final : public pool_source {
     return run;
   }
   void* take_metadata(std::size_t size) override {
-    return metadata_open ? kernel_->alloc(size) : nullptr;
+    return metadata_open ? kernel_->allocate(size) : nullptr;
   }
   void give_metadata(void* p, std::size_t) override {
-    if (kernel_->free(p) != region_status::ok) std::abort();
+    if (kernel_->deallocate(p) != region_status::ok) std::abort();
   }
   slab_run held() const { return {0, given_}; }
 
@@ -102,8 +102,8 @@ class pool_model {
     if (operations_ % 512 == 0)
       if (std::string fault = it_.check(); !fault.empty()) return fault;
     const unsigned op = in.next() % 32;
-    if (op < 14) return alloc(draw_size(in), 1);
-    if (op == 14) return alloc(draw_size(in), std::size_t{1} << in.next() % 22);
+    if (op < 14) return allocate(draw_size(in), 1);
+    if (op == 14) return allocate(draw_size(in), std::size_t{1} << in.next() % 22);
     if (op < 26) return free_at(in.next(2));
     if (op == 26) return bad_free(in);
     if (op < 29) return resize(in.next(2), draw_size(in));
@@ -125,8 +125,8 @@ class pool_model {
     return ~std::size_t{0} >> (in.next() % 40);
   }
 
-  std::string alloc(std::size_t n, std::size_t alignment) {
-    void* p = it_.pool.alloc(n, alignment);
+  std::string allocate(std::size_t n, std::size_t alignment) {
+    void* p = it_.pool.allocate(n, alignment);
     if (p == nullptr) {
       ++refusals_;
       return {};
@@ -160,8 +160,8 @@ class pool_model {
     live_.pop_back();
     by_address_.erase(o.p);
     if (!is_painted(o)) return "an object changed under its owner";
-    if (it_.pool.free(o.p) != region_status::ok) return "free refuses a living object";
-    if (it_.pool.free(o.p) == region_status::ok) return "free takes an object twice";
+    if (it_.pool.deallocate(o.p) != region_status::ok) return "free refuses a living object";
+    if (it_.pool.deallocate(o.p) == region_status::ok) return "free takes an object twice";
     return {};
   }
 
@@ -172,7 +172,7 @@ class pool_model {
     if (kind % 4 == 1) p = it_.table.base() + in.next(3);
     if (kind % 4 == 2) p = this;
     if (by_address_.contains(static_cast<std::byte*>(p))) return {};
-    return it_.pool.free(p) == region_status::ok ? "free takes what is no object" : "";
+    return it_.pool.deallocate(p) == region_status::ok ? "free takes what is no object" : "";
   }
 
   std::string resize(std::uint64_t draw, std::size_t n) {
@@ -190,7 +190,7 @@ class pool_model {
 
   std::string bulk(std::size_t n, std::size_t count) {
     std::vector<void*> got(count);
-    if (!it_.pool.alloc_bulk(n, got)) {
+    if (!it_.pool.allocate_bulk(n, got)) {
       ++refusals_;
       for (void* p : got)
         if (p != nullptr) return "a refused bulk request gives something";

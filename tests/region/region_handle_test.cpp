@@ -4,6 +4,7 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <string>
 #include <vector>
 
@@ -34,12 +35,12 @@ TEST(Region, FreesItselfAtTheEndOfItsScope) {
 TEST(Region, TakesItsChildrenAlong) {
   region_tree tree;
   auto parent = std::make_unique<region>(tree);
-  region child = parent->make_child();
-  void* p = child.alloc(64);
+  region child = parent->create_child();
+  void* p = child.allocate(64);
   parent.reset();
-  EXPECT_THROW(child.alloc(8), region_error);
-  EXPECT_THROW(child.free(p), region_error);
-  EXPECT_THROW(child.make_child(), region_error);
+  EXPECT_THROW(child.allocate(8), region_error);
+  EXPECT_THROW(child.deallocate(p), region_error);
+  EXPECT_THROW(child.create_child(), region_error);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -58,11 +59,11 @@ TEST(Region, RunsRegisteredDestructorsLatestFirstAndChildrenFirst) {
   std::vector<int> log;
   {
     region parent(tree);
-    parent.make<counted>(log, 1);
-    region child = parent.make_child();
-    child.make<counted>(log, 3);
-    parent.make<counted>(log, 2);
-    child.make<counted>(log, 4);
+    parent.create<counted>(log, 1);
+    region child = parent.create_child();
+    child.create<counted>(log, 3);
+    parent.create<counted>(log, 2);
+    child.create<counted>(log, 4);
     child.release();
   }
   EXPECT_EQ(log, (std::vector<int>{4, 3, 2, 1}));
@@ -75,7 +76,7 @@ TEST(Region, KeepsNothingOfAnObjectWhoseConstructorThrows) {
   };
   region_tree tree;
   region r(tree);
-  EXPECT_THROW(r.make<thrower>(), int);
+  EXPECT_THROW(r.create<thrower>(), int);
   EXPECT_THROW(new (r) thrower, int);
   EXPECT_EQ(r.statistics().pool.objects, 0u);
 }
@@ -102,8 +103,8 @@ TEST(Region, AlignsWhatAsksForIt) {
   region_tree tree;
   region r(tree);
   for (int i = 0; i < 10; ++i) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(new (r) page) % 4096, 0u);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(r.alloc(10, 1 << 20)) % (1 << 20), 0u);
-  EXPECT_THROW(r.alloc(10, 1 << 21), region_error);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(r.allocate(10, 1 << 20)) % (1 << 20), 0u);
+  EXPECT_THROW(r.allocate(10, 1 << 21), region_error);
 }
 
 TEST(Region, SaysWhatWentWrong) {
@@ -111,14 +112,14 @@ TEST(Region, SaysWhatWentWrong) {
   options.range = 2 << 20;
   region_tree tree(options);
   region r(tree);
-  EXPECT_THROW(r.alloc(0), region_error);
-  EXPECT_THROW(r.alloc(3 << 20), out_of_memory);
+  EXPECT_THROW(r.allocate(0), region_error);
+  EXPECT_THROW(r.allocate(3 << 20), out_of_memory);
   EXPECT_THROW(
       {
-        for (;;) r.alloc(4096);
+        for (;;) r.allocate(4096);
       },
       std::bad_alloc);
-  EXPECT_THROW(r.free(&tree), region_error);
+  EXPECT_THROW(r.deallocate(&tree), region_error);
   region other(tree, root_region);
   EXPECT_EQ(tree.check_invariants(), "");
 }
@@ -126,22 +127,126 @@ TEST(Region, SaysWhatWentWrong) {
 TEST(Region, RefusesObjectsOfAnotherRegion) {
   region_tree tree;
   region a(tree), b(tree);
-  void* p = a.alloc(64);
-  EXPECT_EQ(b.try_free(p), region_status::not_ours);
-  EXPECT_EQ(a.try_free(p), region_status::ok);
-  EXPECT_EQ(a.try_free(p), region_status::not_an_object);
+  void* p = a.allocate(64);
+  EXPECT_EQ(b.try_deallocate(p), region_status::not_ours);
+  EXPECT_EQ(a.try_deallocate(p), region_status::ok);
+  EXPECT_EQ(a.try_deallocate(p), region_status::not_an_object);
 }
 
-TEST(Region, MovesAsAHandle) {
+TEST(Region, DestroysAnObjectBeforeItsRegion) {
+  region_tree tree;
+  std::vector<int> log;
+  {
+    region r(tree);
+    r.create<counted>(log, 1);
+    auto* second = r.create<counted>(log, 2);
+    r.create<counted>(log, 3);
+    r.destroy(second);
+    EXPECT_EQ(log, (std::vector<int>{2}));
+    EXPECT_THROW(r.destroy(second), region_error);
+    r.destroy(r.create<int>(5));
+    EXPECT_EQ(r.statistics().pool.objects, 4u) << "two objects and their finalizers";
+  }
+  EXPECT_EQ(log, (std::vector<int>{2, 3, 1}));
+}
+
+TEST(Region, OwnsItsRegionAfterAMove) {
   region_tree tree;
   region a(tree);
   const region_id id = a.id();
   region b(std::move(a));
   EXPECT_EQ(b.id(), id);
-  b.make<std::string>("a string that is too long for the object itself");
+  b.create<std::string>("a string that is too long for the object itself");
   region again = region::adopt(tree, b.release());
   EXPECT_EQ(again.id(), id);
   EXPECT_THROW(region::adopt(tree, region_id(4, 1000)), region_error);
+}
+
+TEST(Region, DestroysItsRegionWhenAnotherIsMoveAssigned) {
+  region_tree tree;
+  region a(tree), b(tree);
+  const region_id of_a = a.id(), of_b = b.id();
+  std::pmr::vector<int> numbers(&b.resource());
+  a = std::move(b);
+  EXPECT_EQ(tree.find(of_a), nullptr);
+  EXPECT_EQ(a.id(), of_b);
+  numbers.assign(1000, 7);
+  EXPECT_EQ(*tree.region_of(numbers.data()), of_b);
+  region& itself = a;
+  a = std::move(itself);
+  EXPECT_EQ(a.id(), of_b);
+  b = region(tree);
+  EXPECT_NE(b.allocate(8), nullptr);
+  EXPECT_EQ(tree.regions(), 3u);
+}
+
+template <class Call>
+region_status status_of(Call call) {
+  try {
+    call();
+  } catch (const region_error& failure) {
+    return failure.status();
+  }
+  return region_status::ok;
+}
+
+TEST(Region, ReportsCallsOnAMovedFromOrReleasedHandle) {
+  auto tree = std::make_unique<region_tree>();
+  region a(*tree), c(*tree);
+  void* p = a.allocate(64);
+  const region b(std::move(a));
+  c.release();
+  for (region* empty : {&a, &c}) {
+    EXPECT_FALSE(*empty);
+    EXPECT_EQ(status_of([&] { empty->allocate(8); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->allocate(8, 4096); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->deallocate(p); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->create<std::string>("text"); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->create_child(); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->resource(); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->reference(); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->statistics(); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->tree(); }), region_status::no_region);
+    EXPECT_EQ(status_of([&] { empty->release(); }), region_status::no_region);
+    empty->deallocate(nullptr);
+  }
+  EXPECT_TRUE(b);
+}
+
+TEST(Region, ReportsCallsOnAMovedFromHandleAfterItsTreeIsGone) {
+  auto tree = std::make_unique<region_tree>();
+  auto a = std::make_unique<region>(*tree);
+  const auto b = std::make_unique<region>(std::move(*a)).release();
+  delete b;
+  tree.reset();
+  EXPECT_EQ(status_of([&] { a->allocate(8); }), region_status::no_region);
+  EXPECT_EQ(a->try_deallocate(&tree), region_status::no_region);
+}
+
+TEST(Region, KeepsItsResourceAndAllocatorsWhenItsHandleMoves) {
+  region_tree tree;
+  std::vector<region> regions;
+  std::vector<std::pmr::map<int, std::pmr::string>> maps;
+  std::vector<std::vector<int, region::allocator<int>>> numbers;
+  for (int i = 0; i < 100; ++i) {
+    regions.emplace_back(tree);  // moves the handles whenever the vector grows
+    maps.emplace_back(&regions.back().resource());
+    numbers.emplace_back(regions.back());
+    for (std::size_t j = 0; j < regions.size(); ++j) {
+      maps[j][i] = "a string that is too long for the object itself";
+      numbers[j].push_back(i);
+    }
+  }
+  for (std::size_t j = 0; j < regions.size(); ++j) {
+    EXPECT_EQ(maps[j].size(), 100 - j);
+    EXPECT_EQ(*tree.region_of(maps[j].begin()->second.data()), regions[j].id());
+    EXPECT_EQ(*tree.region_of(numbers[j].data()), regions[j].id());
+    EXPECT_EQ(maps[j].get_allocator().resource(), &regions[j].resource());
+  }
+  maps.clear();
+  numbers.clear();
+  for (const region& r : regions) EXPECT_EQ(r.statistics().pool.objects, 0u);
+  EXPECT_EQ(tree.check_invariants(), "");
 }
 
 }  // namespace

@@ -13,21 +13,21 @@ using namespace quarry;
 
 TEST(RegionHeap, BehavesAsCProgramsExpect) {
   region_heap<> heap;
-  void* nothing = heap.malloc(0);
+  void* nothing = heap.allocate(0);
   EXPECT_NE(nothing, nullptr);
-  EXPECT_EQ(heap.free(nothing), region_status::ok);
-  EXPECT_EQ(heap.free(nullptr), region_status::ok);
-  EXPECT_EQ(heap.malloc(~std::size_t{0}), nullptr);
-  auto* p = static_cast<char*>(heap.realloc(nullptr, 10));
+  EXPECT_EQ(heap.deallocate(nothing), region_status::ok);
+  EXPECT_EQ(heap.deallocate(nullptr), region_status::ok);
+  EXPECT_EQ(heap.allocate(~std::size_t{0}), nullptr);
+  auto* p = static_cast<char*>(heap.reallocate(nullptr, 10));
   std::strcpy(p, "text");
-  p = static_cast<char*>(heap.realloc(p, 100'000));
+  p = static_cast<char*>(heap.reallocate(p, 100'000));
   EXPECT_STREQ(p, "text");
   EXPECT_GE(heap.usable_size(p), 100'000u);
-  EXPECT_EQ(heap.realloc(p + 64, 10), nullptr);
-  EXPECT_EQ(heap.free(p + 64), region_status::not_an_object);
-  EXPECT_EQ(heap.free(p), region_status::ok);
-  EXPECT_EQ(heap.free(p), region_status::not_an_object);
-  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(heap.aligned_alloc(65'536, 100)) % 65'536, 0u);
+  EXPECT_EQ(heap.reallocate(p + 64, 10), nullptr);
+  EXPECT_EQ(heap.deallocate(p + 64), region_status::not_an_object);
+  EXPECT_EQ(heap.deallocate(p), region_status::ok);
+  EXPECT_EQ(heap.deallocate(p), region_status::not_an_object);
+  EXPECT_EQ(reinterpret_cast<std::uintptr_t>(heap.allocate(100, 65'536)) % 65'536, 0u);
   EXPECT_EQ(heap.tree().check_invariants(), "");
 }
 
@@ -41,7 +41,7 @@ TEST(RegionHeap, LetsThreadsFreeWhatOthersAllocated) {
       std::mt19937_64 random(t);
       for (int i = 0; i < 20'000; ++i) {
         const std::size_t n = random() % 3000 + 2;
-        auto* p = static_cast<unsigned char*>(heap.malloc(n));
+        auto* p = static_cast<unsigned char*>(heap.allocate(n));
         if (p == nullptr) {
           ++faults;
           continue;
@@ -49,11 +49,11 @@ TEST(RegionHeap, LetsThreadsFreeWhatOthersAllocated) {
         p[0] = p[1] = static_cast<unsigned char>(n);
         unsigned char* old = table[random() % table.size()].exchange(p);
         if (old == nullptr) continue;
-        if (old[0] != old[1] || heap.free(old) != region_status::ok) ++faults;
+        if (old[0] != old[1] || heap.deallocate(old) != region_status::ok) ++faults;
       }
     });
   for (std::thread& t : threads) t.join();
-  for (auto& p : table) EXPECT_EQ(heap.free(p), region_status::ok);
+  for (auto& p : table) EXPECT_EQ(heap.deallocate(p), region_status::ok);
   EXPECT_EQ(faults, 0);
   EXPECT_EQ(heap.tree().check_invariants(), "");
 }

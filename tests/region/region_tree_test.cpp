@@ -23,31 +23,31 @@ tree_options small_tree(std::uint64_t range = 16 << 20) {
 
 TEST(RegionTree, GivesMemoryInTheRootWithoutAsking) {
   region_tree tree;
-  const auto p = tree.alloc(root_region, 100);
+  const auto p = tree.allocate(root_region, 100);
   ASSERT_TRUE(p);
   std::memset(*p, 1, 100);
-  EXPECT_EQ(tree.free(*p), region_status::ok);
+  EXPECT_EQ(tree.deallocate(*p), region_status::ok);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
 TEST(RegionTree, FreesARegionWithAllThatIsBelowIt) {
   region_tree tree(small_tree());
-  const region_id a = *tree.create(root_region);
-  const region_id a1 = *tree.create(a);
-  const region_id a2 = *tree.create(a1);
-  const region_id b = *tree.create(root_region);
-  void* in_a2 = *tree.alloc(a2, 192);
-  void* in_b = *tree.alloc(b, 192);
+  const region_id a = *tree.create_region(root_region);
+  const region_id a1 = *tree.create_region(a);
+  const region_id a2 = *tree.create_region(a1);
+  const region_id b = *tree.create_region(root_region);
+  void* in_a2 = *tree.allocate(a2, 192);
+  void* in_b = *tree.allocate(b, 192);
   EXPECT_EQ(tree.regions(), 5u);
-  EXPECT_EQ(tree.free_region(a), region_status::ok);
+  EXPECT_EQ(tree.destroy_region(a), region_status::ok);
   EXPECT_EQ(tree.regions(), 2u);
   for (const region_id gone : {a, a1, a2}) {
-    EXPECT_EQ(tree.alloc(gone, 8).status, region_status::stale_region);
-    EXPECT_EQ(tree.create(gone).status, region_status::stale_region);
-    EXPECT_EQ(tree.free_region(gone), region_status::stale_region);
+    EXPECT_EQ(tree.allocate(gone, 8).status, region_status::stale_region);
+    EXPECT_EQ(tree.create_region(gone).status, region_status::stale_region);
+    EXPECT_EQ(tree.destroy_region(gone), region_status::stale_region);
   }
-  EXPECT_EQ(tree.free(in_a2), region_status::not_ours);
-  EXPECT_EQ(tree.free(in_b), region_status::ok);
+  EXPECT_EQ(tree.deallocate(in_a2), region_status::not_ours);
+  EXPECT_EQ(tree.deallocate(in_b), region_status::ok);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -55,12 +55,12 @@ TEST(RegionTree, NeverTakesAnOldIdForANewRegion) {
   region_tree tree(small_tree());
   std::vector<region_id> old;
   for (int i = 0; i < 10'000; ++i) {
-    const region_id id = *tree.create(root_region);
+    const region_id id = *tree.create_region(root_region);
     for (const region_id before : old) ASSERT_NE(before, id);
     if (i % 100 == 0) old.push_back(id);
-    ASSERT_TRUE(tree.alloc(id, 64));
-    ASSERT_EQ(tree.free_region(id), region_status::ok);
-    ASSERT_EQ(tree.alloc(id, 64).status, region_status::stale_region);
+    ASSERT_TRUE(tree.allocate(id, 64));
+    ASSERT_EQ(tree.destroy_region(id), region_status::ok);
+    ASSERT_EQ(tree.allocate(id, 64).status, region_status::stale_region);
   }
   EXPECT_EQ(tree.check_invariants(), "");
 }
@@ -69,10 +69,10 @@ TEST(RegionTree, GivesBackEverythingThatARegionHeld) {
   region_tree tree(small_tree());
   const std::uint64_t before = tree.free_slabs();
   const auto metadata = tree.metadata().objects;
-  const region_id id = *tree.create(root_region);
-  while (tree.alloc(id, 4096)) continue;
+  const region_id id = *tree.create_region(root_region);
+  while (tree.allocate(id, 4096)) continue;
   EXPECT_LT(tree.free_slabs(), before / 100);
-  EXPECT_EQ(tree.free_region(id), region_status::ok);
+  EXPECT_EQ(tree.destroy_region(id), region_status::ok);
   EXPECT_EQ(tree.free_slabs(), before);
   EXPECT_LE(tree.metadata().objects, metadata + 2) << "the node stays, the rest does not";
   EXPECT_EQ(tree.check_invariants(), "");
@@ -80,10 +80,10 @@ TEST(RegionTree, GivesBackEverythingThatARegionHeld) {
 
 TEST(RegionTree, KnowsTheRegionOfAnyAddressInIt) {
   region_tree tree(small_tree());
-  const region_id a = *tree.create(root_region);
-  const region_id b = *tree.create(a);
-  auto* small = static_cast<std::byte*>(*tree.alloc(a, 192));
-  auto* large = static_cast<std::byte*>(*tree.alloc(b, 1'000'000));
+  const region_id a = *tree.create_region(root_region);
+  const region_id b = *tree.create_region(a);
+  auto* small = static_cast<std::byte*>(*tree.allocate(a, 192));
+  auto* large = static_cast<std::byte*>(*tree.allocate(b, 1'000'000));
   EXPECT_EQ(*tree.region_of(small + 100), a);
   EXPECT_EQ(*tree.region_of(large + 999'999), b);
   EXPECT_EQ(tree.region_of(&tree).status, region_status::not_ours);
@@ -93,27 +93,27 @@ TEST(RegionTree, KnowsTheRegionOfAnyAddressInIt) {
 
 TEST(RegionTree, AnswersBadInputWithADefiniteError) {
   region_tree tree(small_tree());
-  const region_id id = *tree.create(root_region);
-  auto* p = static_cast<std::byte*>(*tree.alloc(id, 192));
-  EXPECT_EQ(tree.alloc(id, 0).status, region_status::zero_size);
-  EXPECT_EQ(tree.alloc(id, ~std::size_t{0}).status, region_status::too_large);
-  EXPECT_EQ(tree.alloc(id, (16 << 20) + 1).status, region_status::too_large);
-  EXPECT_EQ(tree.alloc(id, 16 << 20).status, region_status::out_of_memory);
-  EXPECT_EQ(tree.alloc(id, 8, 3).status, region_status::bad_alignment);
-  EXPECT_EQ(tree.alloc(region_id(~std::uint64_t{0}), 8).status, region_status::stale_region);
-  EXPECT_EQ(tree.alloc(region_id(1, 1), 8).status, region_status::stale_region);
-  EXPECT_EQ(tree.alloc(region_id(2, 4000), 8).status, region_status::stale_region);
-  EXPECT_EQ(tree.free(p + 64), region_status::not_an_object);
-  EXPECT_EQ(tree.free(p + 1), region_status::not_an_object);
-  EXPECT_EQ(tree.free(&tree), region_status::not_ours);
-  EXPECT_EQ(tree.free(nullptr), region_status::ok);
-  EXPECT_EQ(tree.free_region(root_region), region_status::is_root);
-  EXPECT_EQ(tree.realloc(p + 64, 10).status, region_status::not_an_object);
-  EXPECT_EQ(tree.free(p), region_status::ok);
-  EXPECT_EQ(tree.free(p), region_status::not_an_object);
-  EXPECT_EQ(tree.realloc(p, 10).status, region_status::not_an_object);
+  const region_id id = *tree.create_region(root_region);
+  auto* p = static_cast<std::byte*>(*tree.allocate(id, 192));
+  EXPECT_EQ(tree.allocate(id, 0).status, region_status::zero_size);
+  EXPECT_EQ(tree.allocate(id, ~std::size_t{0}).status, region_status::too_large);
+  EXPECT_EQ(tree.allocate(id, (16 << 20) + 1).status, region_status::too_large);
+  EXPECT_EQ(tree.allocate(id, 16 << 20).status, region_status::out_of_memory);
+  EXPECT_EQ(tree.allocate(id, 8, 3).status, region_status::bad_alignment);
+  EXPECT_EQ(tree.allocate(region_id(~std::uint64_t{0}), 8).status, region_status::stale_region);
+  EXPECT_EQ(tree.allocate(region_id(1, 1), 8).status, region_status::stale_region);
+  EXPECT_EQ(tree.allocate(region_id(2, 4000), 8).status, region_status::stale_region);
+  EXPECT_EQ(tree.deallocate(p + 64), region_status::not_an_object);
+  EXPECT_EQ(tree.deallocate(p + 1), region_status::not_an_object);
+  EXPECT_EQ(tree.deallocate(&tree), region_status::not_ours);
+  EXPECT_EQ(tree.deallocate(nullptr), region_status::ok);
+  EXPECT_EQ(tree.destroy_region(root_region), region_status::is_root);
+  EXPECT_EQ(tree.reallocate(p + 64, 10).status, region_status::not_an_object);
+  EXPECT_EQ(tree.deallocate(p), region_status::ok);
+  EXPECT_EQ(tree.deallocate(p), region_status::not_an_object);
+  EXPECT_EQ(tree.reallocate(p, 10).status, region_status::not_an_object);
   std::array<void*, 100> out{};
-  EXPECT_EQ(tree.alloc_bulk(id, 1 << 20, out), region_status::out_of_memory);
+  EXPECT_EQ(tree.allocate_bulk(id, 1 << 20, out), region_status::out_of_memory);
   EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](void* q) { return q == nullptr; }));
   EXPECT_EQ(tree.statistics(id).value.pool.objects, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
@@ -121,20 +121,20 @@ TEST(RegionTree, AnswersBadInputWithADefiniteError) {
 
 TEST(RegionTree, ResizesInPlaceOrMovesWithTheContents) {
   region_tree tree(small_tree());
-  const region_id a = *tree.create(root_region);
-  const region_id b = *tree.create(root_region);
-  auto* p = static_cast<char*>(*tree.realloc(nullptr, 100, a));
+  const region_id a = *tree.create_region(root_region);
+  const region_id b = *tree.create_region(root_region);
+  auto* p = static_cast<char*>(*tree.reallocate(nullptr, 100, a));
   std::strcpy(p, "contents");
-  EXPECT_EQ(*tree.realloc(p, 120), p) << "within the slot";
-  p = static_cast<char*>(*tree.realloc(p, 40'000));
+  EXPECT_EQ(*tree.reallocate(p, 120), p) << "within the slot";
+  p = static_cast<char*>(*tree.reallocate(p, 40'000));
   EXPECT_STREQ(p, "contents");
-  char* grown = static_cast<char*>(*tree.realloc(p, 80'000));
+  char* grown = static_cast<char*>(*tree.reallocate(p, 80'000));
   EXPECT_EQ(grown, p) << "the slabs behind it are free";
-  char* moved = static_cast<char*>(*tree.realloc(grown, 80'000, b));
+  char* moved = static_cast<char*>(*tree.reallocate(grown, 80'000, b));
   EXPECT_STREQ(moved, "contents");
   EXPECT_EQ(*tree.region_of(moved), b);
-  EXPECT_EQ(tree.free(grown), region_status::not_an_object);
-  EXPECT_EQ(*tree.realloc(moved, 0), nullptr);
+  EXPECT_EQ(tree.deallocate(grown), region_status::not_an_object);
+  EXPECT_EQ(*tree.reallocate(moved, 0), nullptr);
   EXPECT_EQ(tree.statistics(b).value.pool.objects, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
@@ -143,38 +143,38 @@ TEST(RegionTree, TrimsIdleRegionsBeforeItRefuses) {
   region_tree tree(small_tree());
   std::vector<region_id> idle;
   for (int i = 0; i < 8; ++i) {
-    const region_id id = *tree.create(root_region);
+    const region_id id = *tree.create_region(root_region);
     std::vector<void*> all(250);
-    ASSERT_EQ(tree.alloc_bulk(id, 4096, all), region_status::ok);
-    for (void* p : all) ASSERT_EQ(tree.free(p), region_status::ok);
+    ASSERT_EQ(tree.allocate_bulk(id, 4096, all), region_status::ok);
+    for (void* p : all) ASSERT_EQ(tree.deallocate(p), region_status::ok);
     idle.push_back(id);
   }
-  const region_id busy = *tree.create(root_region);
+  const region_id busy = *tree.create_region(root_region);
   std::uint64_t bytes_got = 0;
-  while (tree.alloc(busy, 65'536)) bytes_got += 65'536;
+  while (tree.allocate(busy, 65'536)) bytes_got += 65'536;
   EXPECT_GT(bytes_got, 14u << 20) << "idle regions keep no more than the low watermark each";
   EXPECT_EQ(tree.check_invariants(), "");
-  for (const region_id id : idle) EXPECT_TRUE(tree.alloc(id, 64));
+  for (const region_id id : idle) EXPECT_TRUE(tree.allocate(id, 64));
 }
 
 TEST(RegionTree, GivesLessToARegionWhenLittleIsLeft) {
   region_tree tree(small_tree());
-  const region_id first = *tree.create(root_region);
-  tree.alloc(first, 64);
+  const region_id first = *tree.create_region(root_region);
+  tree.allocate(first, 64);
   EXPECT_EQ(tree.statistics(first).value.held_slabs, 256u);
-  const region_id filler = *tree.create(root_region);
-  while (tree.free_slabs() > 64) ASSERT_TRUE(tree.alloc(filler, 65'536));
-  const region_id last = *tree.create(root_region);
-  ASSERT_TRUE(tree.alloc(last, 64));
+  const region_id filler = *tree.create_region(root_region);
+  while (tree.free_slabs() > 64) ASSERT_TRUE(tree.allocate(filler, 65'536));
+  const region_id last = *tree.create_region(root_region);
+  ASSERT_TRUE(tree.allocate(last, 64));
   EXPECT_EQ(tree.statistics(last).value.held_slabs, 32u);
 }
 
 TEST(RegionTree, ReturnsWhatARegionFreedObjectByObject) {
   region_tree tree(small_tree(256 << 20));
-  const region_id id = *tree.create(root_region);
+  const region_id id = *tree.create_region(root_region);
   std::vector<void*> all(30'000);
-  ASSERT_EQ(tree.alloc_bulk(id, 4096, all), region_status::ok);
-  for (void* p : all) ASSERT_EQ(tree.free(p), region_status::ok);
+  ASSERT_EQ(tree.allocate_bulk(id, 4096, all), region_status::ok);
+  for (void* p : all) ASSERT_EQ(tree.deallocate(p), region_status::ok);
   EXPECT_LT(tree.statistics(id).value.held_slabs, 3'000u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
@@ -185,22 +185,22 @@ TEST(RegionTree, RefusesWhenMetadataRunsOutAndRecovers) {
   region_tree tree(options);
   std::vector<region_id> all;
   for (;;) {
-    const auto id = tree.create(root_region);
+    const auto id = tree.create_region(root_region);
     if (!id) {
       EXPECT_EQ(id.status, region_status::out_of_memory);
       break;
     }
     all.push_back(*id);
-    if (const auto p = tree.alloc(*id, 64); !p) {
+    if (const auto p = tree.allocate(*id, 64); !p) {
       EXPECT_EQ(p.status, region_status::out_of_memory);
       break;
     }
     ASSERT_LT(all.size(), 10'000u);
   }
   EXPECT_EQ(tree.check_invariants(), "");
-  for (const region_id id : all) EXPECT_EQ(tree.free_region(id), region_status::ok);
+  for (const region_id id : all) EXPECT_EQ(tree.destroy_region(id), region_status::ok);
   EXPECT_EQ(tree.check_invariants(), "");
-  EXPECT_TRUE(tree.alloc(*tree.create(root_region), 64));
+  EXPECT_TRUE(tree.allocate(*tree.create_region(root_region), 64));
 }
 
 /// Regions come and go, objects in them too; all ids and pointers ever seen stay in use as bad ones.
@@ -220,16 +220,16 @@ TEST(RegionTree, KeepsItsInvariantsThroughRandomLives) {
       const std::uint64_t draw = random() % 100;
       const region_id id = ids[random() % ids.size()];
       if (draw < 3) {
-        if (const auto fresh = tree.create(id)) ids.push_back(*fresh);
+        if (const auto fresh = tree.create_region(id)) ids.push_back(*fresh);
       } else if (draw < 5) {
         const bool was = alive(id) && id != root_region;
-        ASSERT_EQ(tree.free_region(id) == region_status::ok, was);
+        ASSERT_EQ(tree.destroy_region(id) == region_status::ok, was);
         std::erase_if(objects, [&](const object& o) { return !alive(o.in); });
         if (ids.size() > 200) ids.resize(50);
       } else if (draw < 55) {
         static constexpr std::size_t sizes[] = {64, 192, 1024, 1536, 4096, 50048, 7, 300'000};
         const std::size_t n = sizes[random() % 8];
-        const auto p = tree.alloc(id, n);
+        const auto p = tree.allocate(id, n);
         if (p) {
           ASSERT_TRUE(alive(id));
           ASSERT_EQ(*tree.region_of(*p), id);
@@ -244,11 +244,11 @@ TEST(RegionTree, KeepsItsInvariantsThroughRandomLives) {
         object& o = objects[random() % objects.size()];
         ASSERT_EQ(*static_cast<unsigned char*>(o.p), static_cast<unsigned char>(o.in.value()));
         if (draw < 95) {
-          ASSERT_EQ(tree.free(o.p), region_status::ok);
-          ASSERT_NE(tree.free(o.p), region_status::ok);
+          ASSERT_EQ(tree.deallocate(o.p), region_status::ok);
+          ASSERT_NE(tree.deallocate(o.p), region_status::ok);
           o = objects.back();
           objects.pop_back();
-        } else if (const auto q = tree.realloc(o.p, o.size + random() % 5000, id)) {
+        } else if (const auto q = tree.reallocate(o.p, o.size + random() % 5000, id)) {
           o = {*q, id, o.size};
           std::memset(o.p, static_cast<int>(id.value()), 1);
         }
@@ -272,21 +272,21 @@ TEST(RegionTree, LetsEachThreadUseItsOwnRegions) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(t);
       for (int round = 0; round < 20; ++round) {
-        const region_id id = *tree.create(root_region);
+        const region_id id = *tree.create_region(root_region);
         std::vector<void*> mine;
         for (int i = 0; i < 2000; ++i) {
-          const auto p = tree.alloc(id, random() % 5000 + 1);
+          const auto p = tree.allocate(id, random() % 5000 + 1);
           if (!p) continue;
           std::memset(*p, static_cast<int>(t), 1);
           mine.push_back(*p);
           if (i % 3 == 0) {
             std::swap(mine[random() % mine.size()], mine.back());
             if (*static_cast<unsigned char*>(mine.back()) != t) ++faults;
-            if (tree.free(mine.back()) != region_status::ok) ++faults;
+            if (tree.deallocate(mine.back()) != region_status::ok) ++faults;
             mine.pop_back();
           }
         }
-        if (tree.free_region(id) != region_status::ok) ++faults;
+        if (tree.destroy_region(id) != region_status::ok) ++faults;
       }
     });
   for (std::thread& t : threads) t.join();
@@ -299,7 +299,7 @@ TEST(RegionTree, LetsThreadsShareARegionAndFreeWhatOthersAllocated) {
   tree_options options = small_tree(256 << 20);
   options.threads = sharing::many_threads;
   region_tree tree(options);
-  const region_id id = *tree.create(root_region, sharing::many_threads);
+  const region_id id = *tree.create_region(root_region, sharing::many_threads);
   std::array<std::atomic<void*>, 256> table{};
   std::vector<std::thread> threads;
   std::atomic<int> faults{0};
@@ -307,14 +307,14 @@ TEST(RegionTree, LetsThreadsShareARegionAndFreeWhatOthersAllocated) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(t);
       for (int i = 0; i < 20'000; ++i) {
-        void* fresh = tree.alloc(id, random() % 500 + 1).value;
+        void* fresh = tree.allocate(id, random() % 500 + 1).value;
         if (fresh == nullptr) ++faults;
         void* old = table[random() % table.size()].exchange(fresh);
-        if (tree.free(old) != region_status::ok) ++faults;
+        if (tree.deallocate(old) != region_status::ok) ++faults;
       }
     });
   for (std::thread& t : threads) t.join();
-  for (auto& p : table) EXPECT_EQ(tree.free(p), region_status::ok);
+  for (auto& p : table) EXPECT_EQ(tree.deallocate(p), region_status::ok);
   EXPECT_EQ(faults, 0);
   EXPECT_EQ(tree.statistics(id).value.pool.objects, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
@@ -325,18 +325,18 @@ TEST(RegionTree, FreesASharedRegionOnceWhoeverIsFirst) {
   options.threads = sharing::many_threads;
   region_tree tree(options);
   for (int round = 0; round < 200; ++round) {
-    const region_id id = *tree.create(root_region, sharing::many_threads);
+    const region_id id = *tree.create_region(root_region, sharing::many_threads);
     std::atomic<int> freed{0}, wrong{0};
     std::vector<std::thread> threads;
     for (int t = 0; t < 3; ++t)
       threads.emplace_back([&] {
         for (int i = 0; i < 20; ++i) {
-          const auto p = tree.alloc(id, 64);
+          const auto p = tree.allocate(id, 64);
           if (!p && p.status != region_status::stale_region) ++wrong;
-          const auto below = tree.create(id);
+          const auto below = tree.create_region(id);
           if (!below && below.status != region_status::stale_region) ++wrong;
         }
-        const region_status s = tree.free_region(id);
+        const region_status s = tree.destroy_region(id);
         if (s == region_status::ok)
           ++freed;
         else if (s != region_status::stale_region)

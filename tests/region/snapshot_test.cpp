@@ -30,16 +30,16 @@ tree_options one_thread() {
 /// A list whose nodes lie in the region and its children, with holes between them.
 node* build(region_tree& tree, region_id id, unsigned count) {
   std::mt19937_64 random(1);
-  std::vector<region_id> in{id, *tree.create(id), *tree.create(id)};
+  std::vector<region_id> in{id, *tree.create_region(id), *tree.create_region(id)};
   node* first = nullptr;
   for (unsigned i = 0; i < count; ++i) {
-    void* hole = *tree.alloc(in[i % 3], random() % 6000 + 1);
-    auto* n = new (*tree.alloc(in[random() % 3], i % 50 == 0 ? 70'000 : sizeof(node))) node;
+    void* hole = *tree.allocate(in[i % 3], random() % 6000 + 1);
+    auto* n = new (*tree.allocate(in[random() % 3], i % 50 == 0 ? 70'000 : sizeof(node))) node;
     n->next = first;
     n->number = i;
     std::snprintf(n->text, sizeof(n->text), "node %u", i);
     first = n;
-    tree.free(hole);
+    tree.deallocate(hole);
   }
   return first;
 }
@@ -77,10 +77,10 @@ class Snapshot : public ::testing::Test {
   }
   /// A region of ten nodes goes into the file, whose contents are `good`, and out of the tree.
   void save_and_free(region_tree& tree, std::string& good) {
-    const region_id id = *tree.create(root_region);
+    const region_id id = *tree.create_region(root_region);
     build(tree, id, 10);
     save_snapshot(tree, id, path_);
-    ASSERT_EQ(tree.free_region(id), region_status::ok);
+    ASSERT_EQ(tree.destroy_region(id), region_status::ok);
     good = contents();
   }
   std::string path_;
@@ -88,13 +88,13 @@ class Snapshot : public ::testing::Test {
 
 TEST_F(Snapshot, ComesBackWithItsPointersAfterTheRegionWasFreed) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
+  const region_id id = *tree.create_region(root_region);
   node* first = build(tree, id, 3000);
   const packed_region before = pack(tree, id).value;
   save_snapshot(tree, id, path_, first);
   ASSERT_EQ(tree.check_invariants(), "");
   expect_list(first, 3000);
-  ASSERT_EQ(tree.free_region(id), region_status::ok);
+  ASSERT_EQ(tree.destroy_region(id), region_status::ok);
   for (const packed_range& r : before.ranges) std::memset(r.address, 0xdd, r.size);
   const loaded_snapshot loaded = load_snapshot(tree, path_);
   ASSERT_EQ(loaded.root, first);
@@ -104,7 +104,7 @@ TEST_F(Snapshot, ComesBackWithItsPointersAfterTheRegionWasFreed) {
   EXPECT_EQ(tree.check_invariants(), "");
   for (node* n = first; n != nullptr;) {
     node* next = n->next;
-    ASSERT_EQ(tree.free(n), region_status::ok);
+    ASSERT_EQ(tree.deallocate(n), region_status::ok);
     n = next;
   }
   EXPECT_EQ(pack(tree, loaded.id).value.live_bytes, 0u);
@@ -118,7 +118,7 @@ TEST_F(Snapshot, ComesBackInAnotherProcess) {
     options.where = snapshot_address;
     options.range = std::uint64_t{64} << 30;
     region_tree tree(options);
-    const region_id id = *tree.create(root_region);
+    const region_id id = *tree.create_region(root_region);
     save_snapshot(tree, id, path_ + ".first", nullptr);
     save_snapshot(tree, id, path_, build(tree, id, 0));
     save_snapshot(tree, id, path_, build(tree, id, 500));
@@ -137,7 +137,7 @@ TEST_F(Snapshot, ComesBackInAnotherProcess) {
 
 TEST_F(Snapshot, IsRefusedWhereItsAddressesAreTaken) {
   region_tree tree(one_thread());
-  const region_id id = *tree.create(root_region);
+  const region_id id = *tree.create_region(root_region);
   build(tree, id, 100);
   save_snapshot(tree, id, path_);
   const std::uint64_t regions = tree.regions();
@@ -205,7 +205,7 @@ TEST_F(Snapshot, IsRefusedWhenItLiesConsistently) {
     try {
       const loaded_snapshot loaded = load_snapshot(tree, path_);
       ASSERT_EQ(tree.check_invariants(), "");
-      ASSERT_EQ(tree.free_region(loaded.id), region_status::ok);
+      ASSERT_EQ(tree.destroy_region(loaded.id), region_status::ok);
     } catch (const snapshot_error&) {
       ++refused;
     }

@@ -140,15 +140,15 @@ struct allocation_cost {
 };
 allocation_cost cost_of_nodes(cluster::worker& w, std::uint64_t nodes) {
   w.barrier();
-  const cluster::rid region = apps::must(w.create(cluster::root), "a region");
+  const cluster::rid region = apps::must(w.create_region(cluster::root), "a region");
   const std::uint64_t before = w.statistics().messages;
   const double start = w.connection().now();
   for (std::uint64_t i = 0; i < nodes; ++i)
-    apps::must(w.alloc(region, sizeof(apps::linked_node)), "a node");
+    apps::must(w.allocate(region, sizeof(apps::linked_node)), "a node");
   const double count = static_cast<double>(nodes);
   const allocation_cost c{(w.connection().now() - start) * 1e9 / count,
                           static_cast<double>(w.statistics().messages - before) / count};
-  apps::must(w.free_region(region), "to free a region");
+  apps::must(w.destroy_region(region), "to free a region");
   return c;
 }
 

@@ -75,11 +75,11 @@ figure run(const std::string& name, const options& o) {
         name == "growing" ? 60 : phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)];
     if (random.below(100) < percent || live.empty()) {
       const std::size_t n = name == "sizes" ? paper_sizes[random.below(6)] : 192;
-      live.push_back({r.alloc(n), n});
+      live.push_back({r.allocate(n), n});
       asked += n;
     } else {
       std::swap(live[random.below(live.size())], live.back());
-      r.free(live.back().p);
+      r.deallocate(live.back().p);
       asked -= live.back().size;
       live.pop_back();
     }

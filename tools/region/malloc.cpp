@@ -64,19 +64,19 @@ void* or_enomem(void* p) {
 
 void* aligned(std::size_t alignment, std::size_t n) {
   if (!std::has_single_bit(alignment)) return errno = EINVAL, nullptr;
-  return or_enomem(heap().aligned_alloc(std::max(alignment, small_slots.slot), n));
+  return or_enomem(heap().allocate(n, std::max(alignment, small_slots.slot)));
 }
 
 }  // namespace
 
 extern "C" {
 
-void* malloc(std::size_t n) { return or_enomem(heap().malloc(n)); }
+void* malloc(std::size_t n) { return or_enomem(heap().allocate(n)); }
 
 void free(void* p) {
   if (p == nullptr) return;
   const int saved = errno;
-  if (heap().free(p) == region_status::not_an_object)
+  if (heap().deallocate(p) == region_status::not_an_object)
     die("quarry malloc: free of an address where no living object starts (freed twice?)\n");
   errno = saved;
 }
@@ -90,7 +90,7 @@ void* calloc(std::size_t count, std::size_t size) {
 
 void* realloc(void* p, std::size_t n) {
   if (p != nullptr && n == 0) return free(p), nullptr;
-  return or_enomem(heap().realloc(p, n));
+  return or_enomem(heap().reallocate(p, n));
 }
 
 void* reallocarray(void* p, std::size_t count, std::size_t size) {
@@ -101,7 +101,7 @@ void* reallocarray(void* p, std::size_t count, std::size_t size) {
 
 int posix_memalign(void** out, std::size_t alignment, std::size_t n) {
   if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* p = heap().aligned_alloc(std::max(alignment, small_slots.slot), n);
+  void* p = heap().allocate(n, std::max(alignment, small_slots.slot));
   if (p == nullptr) return ENOMEM;
   *out = p;
   return 0;

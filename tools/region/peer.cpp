@@ -17,16 +17,16 @@ using namespace quarry;
 using namespace quarry::tool;
 
 struct system_malloc {
-  static void* malloc(std::size_t n) { return std::malloc(n); }
-  static void free(void* p) { std::free(p); }
+  static void* allocate(std::size_t n) { return std::malloc(n); }
+  static void deallocate(void* p) { std::free(p); }
 };
 
 /// One region of one thread.
 struct lone_region {
   region_tree tree;
   region it{tree};
-  void* malloc(std::size_t n) { return it.alloc(n); }
-  void free(void* p) { it.free(p); }
+  void* allocate(std::size_t n) { return it.allocate(n); }
+  void deallocate(void* p) { it.deallocate(p); }
 };
 
 constexpr std::uint64_t million = 1'000'000;
@@ -43,11 +43,11 @@ int one_thread(Heap& heap, std::string_view what, std::uint64_t operations) {
   }
   if (what == "free-all") {
     std::vector<void*> all(million);
-    for (void*& p : all) p = heap.malloc(192);
+    for (void*& p : all) p = heap.allocate(192);
     quick_random random(3);
     for (std::size_t i = all.size() - 1; i > 0; --i) std::swap(all[i], all[random.below(i + 1)]);
     const stopwatch watch;
-    for (void* p : all) heap.free(p);
+    for (void* p : all) heap.deallocate(p);
     std::printf("%.0f\n", watch.ns());
     return 0;
   }
@@ -64,13 +64,13 @@ int many_threads(Heap& heap, std::string_view what, std::uint64_t operations) {
 }
 
 /// A region of a million objects, freed at once.
-int free_region() {
+int destroy_region() {
   region_tree tree;
   region r(tree);
   std::vector<void*> all(million);
-  tree.alloc_bulk(r.id(), 192, all);
+  tree.allocate_bulk(r.id(), 192, all);
   const stopwatch watch;
-  tree.free_region(r.release());
+  tree.destroy_region(r.release());
   std::printf("%.0f\n", watch.ns());
   return 0;
 }
@@ -89,7 +89,7 @@ int main(int argc, char** argv) {
     system_malloc heap;
     return shared ? many_threads(heap, what, operations) : one_thread(heap, what, operations);
   }
-  if (what == "free-region") return free_region();
+  if (what == "free-region") return destroy_region();
   if (shared) {
     region_heap<> heap;
     return many_threads(heap, what, operations);

@@ -32,11 +32,11 @@ node* build(region_tree& tree, const std::vector<region_id>& in, std::uint64_t c
   node* first = nullptr;
   for (std::uint64_t i = 0; i < count; ++i) {
     const region_id where = in[random.below(in.size())];
-    const auto hole = tree.alloc(where, random.below(2000) + 1);
-    const auto p = tree.alloc(where, sizeof(node) + random.below(400));
+    const auto hole = tree.allocate(where, random.below(2000) + 1);
+    const auto p = tree.allocate(where, sizeof(node) + random.below(400));
     if (!p) throw error(std::string("building the list: ") + to_text(p.status));
     first = new (*p) node{first, i, i * i};
-    if (i % 2 == 0) tree.free(hole.value);
+    if (i % 2 == 0) tree.deallocate(hole.value);
   }
   return first;
 }
@@ -55,8 +55,8 @@ int save(const options& o) {
   where.where = snapshot_address;
   where.range = std::uint64_t{256} << 30;
   region_tree tree(where);
-  std::vector<region_id> in{tree.create(root_region).value};
-  for (std::uint64_t i = 1; i < o.regions; ++i) in.push_back(tree.create(in[0]).value);
+  std::vector<region_id> in{tree.create_region(root_region).value};
+  for (std::uint64_t i = 1; i < o.regions; ++i) in.push_back(tree.create_region(in[0]).value);
   save_snapshot(tree, in[0], o.file, build(tree, in, o.nodes));
   if (o.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"file", o.file}, {"nodes", o.nodes}}.dump(2));

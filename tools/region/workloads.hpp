@@ -65,18 +65,18 @@ double steady(Heap& heap, std::size_t live, bool six, std::uint64_t operations) 
   quick_random random(1);
   const auto size = [&] { return six ? paper_sizes[random.below(6)] : 192; };
   std::vector<void*> table(live);
-  for (void*& p : table) p = heap.malloc(size());
+  for (void*& p : table) p = heap.allocate(size());
   double best = 1e18;
   for (int stretch = 0; stretch < 5; ++stretch) {
     const stopwatch watch;
     for (std::uint64_t i = 0; i < operations / 5; ++i) {
       void*& p = table[random.below(live)];
-      heap.free(p);
-      p = heap.malloc(size());
+      heap.deallocate(p);
+      p = heap.allocate(size());
     }
     best = std::min(best, watch.ns() / static_cast<double>(operations / 5) / 2);
   }
-  for (void* p : table) heap.free(p);
+  for (void* p : table) heap.deallocate(p);
   return best;
 }
 
@@ -98,11 +98,11 @@ footprint grow(Heap& heap, std::size_t live) {
   };
   const auto step = [&](unsigned percent) {
     if (random.below(100) < percent || table.empty()) {
-      table.push_back(heap.malloc(192));
+      table.push_back(heap.allocate(192));
       std::memset(table.back(), 1, 192);
     } else {
       std::swap(table[random.below(table.size())], table.back());
-      heap.free(table.back());
+      heap.deallocate(table.back());
       table.pop_back();
     }
   };
@@ -111,7 +111,7 @@ footprint grow(Heap& heap, std::size_t live) {
   f.peak = ratio();
   while (table.size() > live / 3 * 2) step(40);
   f.after_free = ratio();
-  for (void* p : table) heap.free(p);
+  for (void* p : table) heap.deallocate(p);
   return f;
 }
 
@@ -129,15 +129,15 @@ template <class Heap>
 double larson(Heap& heap, unsigned threads, std::uint64_t operations) {
   constexpr std::size_t slots = 1000;
   std::vector<std::atomic<void*>> table(slots * threads);
-  for (auto& p : table) p = heap.malloc(64);
+  for (auto& p : table) p = heap.allocate(64);
   const double ns = threaded<Heap>(threads, operations, [&](unsigned t) {
     quick_random random(t + 1);
     for (std::uint64_t i = 0; i < operations; ++i) {
-      void* fresh = heap.malloc(8 + random.below(1000));
-      heap.free(table[random.below(table.size())].exchange(fresh));
+      void* fresh = heap.allocate(8 + random.below(1000));
+      heap.deallocate(table[random.below(table.size())].exchange(fresh));
     }
   });
-  for (auto& p : table) heap.free(p);
+  for (auto& p : table) heap.deallocate(p);
   return ns;
 }
 
@@ -152,14 +152,14 @@ double pass(Heap& heap, unsigned threads, std::uint64_t operations) {
     for (std::uint64_t i = 0; i < operations; ++i) {
       auto& place = ring[i % slots];
       if (t % 2 == 0) {
-        void* p = heap.malloc(8 + random.below(500));
+        void* p = heap.allocate(8 + random.below(500));
         while (place.load(std::memory_order_relaxed) != nullptr) std::this_thread::yield();
         place.store(p, std::memory_order_release);
       } else {
         void* p = nullptr;
         while ((p = place.load(std::memory_order_acquire)) == nullptr) std::this_thread::yield();
         place.store(nullptr, std::memory_order_release);
-        heap.free(p);
+        heap.deallocate(p);
       }
     }
   });
@@ -168,13 +168,13 @@ double pass(Heap& heap, unsigned threads, std::uint64_t operations) {
 template <class Heap>
 double scratch(Heap& heap, unsigned threads, std::uint64_t operations) {
   std::vector<void*> given;
-  for (unsigned t = 0; t < threads; ++t) given.push_back(heap.malloc(64));
+  for (unsigned t = 0; t < threads; ++t) given.push_back(heap.allocate(64));
   return threaded<Heap>(threads, operations, [&](unsigned t) {
-    heap.free(given[t]);
+    heap.deallocate(given[t]);
     for (std::uint64_t i = 0; i < operations; ++i) {
-      auto* p = static_cast<volatile char*>(heap.malloc(64));
+      auto* p = static_cast<volatile char*>(heap.allocate(64));
       for (int j = 0; j < 64; ++j) p[j] = static_cast<char>(p[j] + 1);
-      heap.free(const_cast<char*>(p));
+      heap.deallocate(const_cast<char*>(p));
     }
   });
 }

@@ -14,7 +14,7 @@ inline void scheduler::on_alloc(message m, unsigned tries) {
   if (!std::has_single_bit(m.c) || m.c > page_bytes) return answer(m, region_status::bad_alignment);
   auto* region = find(m.a);
   if (region == nullptr) return answer(m, region_status::stale_region);
-  const region_result<void*> got = regions_->alloc(region->id(), m.b, m.c);
+  const region_result<void*> got = regions_->allocate(region->id(), m.b, m.c);
   if (got.status == region_status::out_of_memory) {
     const std::uint64_t aligned = m.b + (m.c > default_geometry.slab ? m.c : 0);
     const std::uint64_t pages = ceil_div(aligned, page_bytes);
@@ -34,7 +34,7 @@ inline void scheduler::on_alloc_bulk(message m, unsigned tries) {
   const std::uint64_t each = align_up(m.b, default_geometry.slot);
   if (m.c > options_.room / each) return answer(m, region_status::out_of_memory);
   std::vector<void*> got(m.c);
-  const region_status s = regions_->alloc_bulk(region->id(), m.b, got);
+  const region_status s = regions_->allocate_bulk(region->id(), m.b, got);
   if (s == region_status::out_of_memory)
     return starve(
         {m, ceil_div(m.b, page_bytes), ceil_div(m.c * each, page_bytes) + 1, my_window(), tries});
@@ -54,7 +54,7 @@ inline void scheduler::on_lease(message m, unsigned tries) {
   const slab_map<>& table = regions_->table();
   annex& x = annexes_[region->id().number()];
   message a = answer_to(m, region_status::ok);
-  a.a = region->it->pool.alloc_slots(m.b, m.c, [&](slab_number slab, std::uint64_t mask) {
+  a.a = region->it->pool.allocate_slots(m.b, m.c, [&](slab_number slab, std::uint64_t mask) {
     std::vector<loan>& loans = x.loans[slab];
     const auto mine =
         std::find_if(loans.begin(), loans.end(), [&](const loan& l) { return l.holder == m.from; });
@@ -157,7 +157,7 @@ inline region_status scheduler::free_one(
         return region_status::ok;
       }
   }
-  return regions_->free(detail::pointer(address));
+  return regions_->deallocate(detail::pointer(address));
 }
 
 /// The holder of the lease knows that the objects are gone: their slots may be used. A region can not
@@ -171,7 +171,7 @@ inline void scheduler::revoked(const revoke_wait& wait) {
     if (x != nullptr)
       for (loan& l : x->loans[slot_of(p).slab])
         if (l.holder == wait.holder) --l.revoking;
-    regions_->free(p);
+    regions_->deallocate(p);
   }
   return_surplus();
 }
@@ -193,8 +193,8 @@ inline void scheduler::on_return_leases(const message& m) {
       l.mask &= ~back;
       if (m.what == verb::release_leases && !has(detail::fault::free_released_objects)) continue;
       for (; back != 0; back &= back - 1)
-        regions_->free(table.address(slab) +
-                       static_cast<unsigned>(std::countr_zero(back)) * default_geometry.slot);
+        regions_->deallocate(table.address(slab) +
+                             static_cast<unsigned>(std::countr_zero(back)) * default_geometry.slot);
     }
     std::erase_if(it->second, [](const loan& l) { return l.mask == 0 && l.revoking == 0; });
     if (it->second.empty()) x->loans.erase(it);

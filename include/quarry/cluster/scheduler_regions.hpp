@@ -45,7 +45,7 @@ inline void scheduler::on_create(message m) {
     creates_[down.ticket] = {std::move(m)};
     return send(std::move(down));
   }
-  const region_result<region_id> made = regions_->create(parent->id());
+  const region_result<region_id> made = regions_->create_region(parent->id());
   message a = answer_to(m, made.status);
   if (made) a.a = name_of(*made);
   ++statistics_.served;
@@ -58,7 +58,7 @@ inline void scheduler::on_adopt(message m) {
     m.to = choose_child(static_cast<node>(m.c));
     return send(std::move(m));
   }
-  const region_result<region_id> made = regions_->create(root_region);
+  const region_result<region_id> made = regions_->create_region(root_region);
   message a = answer_to(m, made.status);
   if (made) {
     annex& x = annexes_[made.value.number()];
@@ -167,7 +167,7 @@ inline void scheduler::one_freed(std::uint64_t ticket) {
     dying_.erase(id.value());
     annexes_.erase(id.number());
   }
-  const region_status s = regions_->free_region(wait.top);
+  const region_status s = regions_->destroy_region(wait.top);
   ++statistics_.served;
   // One that nobody waits for was made for a parent that had died.
   if (wait.request.ticket != 0) answer(wait.request, s);

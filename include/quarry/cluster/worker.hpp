@@ -86,14 +86,14 @@ class worker {
 
   // ---- regions and objects ----
   /// level_hint: how deep in the region tree this one lies, 0 for children of the root; -1: unknown.
-  region_result<rid> create(rid parent, int level_hint = -1);
-  region_status free_region(rid id);
-  region_result<void*> alloc(rid region, std::size_t size, std::size_t alignment = 64);
-  region_status free(void* p);
+  region_result<rid> create_region(rid parent, int level_hint = -1);
+  region_status destroy_region(rid id);
+  region_result<void*> allocate(rid region, std::size_t size, std::size_t alignment = 64);
+  region_status deallocate(void* p);
   /// n bytes at p, or elsewhere in `region`; p == nullptr allocates, n == 0 frees.
-  region_result<void*> realloc(void* p, std::size_t n, rid region);
+  region_result<void*> reallocate(void* p, std::size_t n, rid region);
   /// All of out, or nothing.
-  region_status alloc_bulk(rid region, std::size_t size, std::span<void*> out);
+  region_status allocate_bulk(rid region, std::size_t size, std::span<void*> out);
   region_result<std::size_t> usable_size(const void* p);
   /// The ranges that hold the region and its descendants.
   region_result<packed_region> pack(rid region);

@@ -108,7 +108,7 @@ inline void worker::handle(message m) {
 
 // ---- regions ------------------------------------------------------------------------------------
 
-inline region_result<rid> worker::create(rid parent, int level_hint) {
+inline region_result<rid> worker::create_region(rid parent, int level_hint) {
   ++statistics_.calls;
   message m;
   m.what = verb::create;
@@ -118,7 +118,7 @@ inline region_result<rid> worker::create(rid parent, int level_hint) {
   return a.a;
 }
 
-inline region_status worker::free_region(rid id) {
+inline region_status worker::destroy_region(rid id) {
   ++statistics_.calls;
   wait_for_frees();
   message m;
@@ -143,7 +143,7 @@ inline region_result<packed_region> worker::pack(rid region) {
 
 // ---- objects ------------------------------------------------------------------------------------
 
-inline region_result<void*> worker::alloc(rid region, std::size_t size, std::size_t alignment) {
+inline region_result<void*> worker::allocate(rid region, std::size_t size, std::size_t alignment) {
   ++statistics_.calls;
   ++statistics_.allocations;
   const bool may_lease = options_.leases && size - 1 < lease_book::largest &&
@@ -256,7 +256,7 @@ inline void worker::release_objects(rid region) {
   post(std::move(m));
 }
 
-inline region_status worker::free(void* p) {
+inline region_status worker::deallocate(void* p) {
   ++statistics_.calls;
   if (p == nullptr) return region_status::ok;
   if (options_.leases) {
@@ -299,10 +299,10 @@ inline region_status worker::flush() {
   return std::exchange(first_refused_, region_status::ok);
 }
 
-inline region_result<void*> worker::realloc(void* p, std::size_t n, rid region) {
-  if (p == nullptr) return alloc(region, n);
+inline region_result<void*> worker::reallocate(void* p, std::size_t n, rid region) {
+  if (p == nullptr) return allocate(region, n);
   if (n == 0) {
-    if (const region_status s = free(p); s != region_status::ok) return s;
+    if (const region_status s = deallocate(p); s != region_status::ok) return s;
     return static_cast<void*>(nullptr);
   }
   ++statistics_.calls;
@@ -324,17 +324,17 @@ inline region_result<void*> worker::realloc(void* p, std::size_t n, rid region) 
     }
     had = a.b;
   }
-  const region_result<void*> fresh = alloc(region, n);
+  const region_result<void*> fresh = allocate(region, n);
   if (!fresh) return fresh;
   std::memcpy(link_->local(*fresh), link_->local(p), std::min(had, n));
-  if (const region_status s = free(p); s != region_status::ok) {
-    free(*fresh);  // somebody else freed p meanwhile
+  if (const region_status s = deallocate(p); s != region_status::ok) {
+    deallocate(*fresh);  // somebody else freed p meanwhile
     return s;
   }
   return fresh;
 }
 
-inline region_status worker::alloc_bulk(rid region, std::size_t size, std::span<void*> out) {
+inline region_status worker::allocate_bulk(rid region, std::size_t size, std::span<void*> out) {
   ++statistics_.calls;
   statistics_.allocations += out.size();
   message m;

@@ -67,8 +67,8 @@ class kernel_pool final : private pool_source {
   ~kernel_pool() { pool_.forget(); }
 
   /// n bytes, aligned to the slot size. nullptr: n is 0, or the range is full.
-  void* alloc(std::size_t n);
-  region_status free(void* p);
+  void* allocate(std::size_t n);
+  region_status deallocate(void* p);
   std::size_t usable_size(const void* p) const { return pool_.usable_size(p); }
   bool contains(const void* p) const { return table_.contains(p); }
 
@@ -97,7 +97,7 @@ class kernel_pool final : private pool_source {
   /// The pool, with the parts that a pool serving itself needs.
   struct inner : slab_pool<Geometry, kernel_nodes<Geometry, Reserve>> {
     using base = slab_pool<Geometry, kernel_nodes<Geometry, Reserve>>;
-    using base::alloc_here, base::class_of, base::format, base::give_back, base::make_class,
+    using base::allocate_here, base::class_of, base::format, base::give_back, base::make_class,
         base::refill, base::keeps_empty_groups_, base::has_no_magazines_;
     using base::base;
     /// Free slots of a class that is made.
@@ -139,17 +139,17 @@ class kernel_pool final : private pool_source {
 };
 
 template <slab_geometry Geometry, std::uint64_t Reserve>
-void* kernel_pool<Geometry, Reserve>::alloc(std::size_t n) {
+void* kernel_pool<Geometry, Reserve>::allocate(std::size_t n) {
   if (!has_reserve() && !top_up()) return nullptr;
-  void* p = pool_.alloc(n);
+  void* p = pool_.allocate(n);
   top_up();  // may fail: then the next request sees to it
   return p;
 }
 
 template <slab_geometry Geometry, std::uint64_t Reserve>
-region_status kernel_pool<Geometry, Reserve>::free(void* p) {
+region_status kernel_pool<Geometry, Reserve>::deallocate(void* p) {
   const std::size_t size = pool_.usable_size(p);
-  if (const region_status s = pool_.free(p); s != region_status::ok) return s;
+  if (const region_status s = pool_.deallocate(p); s != region_status::ok) return s;
   if (size <= Geometry.most_units() * Geometry.slot) trim(pool_.class_of(units_of(size)));
   trim(pool_.class_of(node_units));
   top_up();
@@ -192,7 +192,7 @@ void* kernel_pool<Geometry, Reserve>::nested(unsigned units) {
     bootstrap_places& places = units == block_units ? boot_blocks_ : boot_nodes_;
     return table_.address(places.first) + places.placed++ * units * Geometry.slot;
   }
-  void* p = pool_.alloc_here(pool_.class_of(units));
+  void* p = pool_.allocate_here(pool_.class_of(units));
   if (p == nullptr) ++shortfalls_;
   least_spare_ = std::min(least_spare_, pool_.spare(node_units));
   return p;
@@ -200,7 +200,7 @@ void* kernel_pool<Geometry, Reserve>::nested(unsigned units) {
 
 template <slab_geometry Geometry, std::uint64_t Reserve>
 void kernel_pool<Geometry, Reserve>::nested_free(void* p) {
-  if (pool_.free(p) != region_status::ok) std::abort();  // our own metadata is damaged
+  if (pool_.deallocate(p) != region_status::ok) std::abort();  // our own metadata is damaged
 }
 
 template <slab_geometry Geometry, std::uint64_t Reserve>
@@ -236,7 +236,7 @@ template <slab_geometry Geometry, std::uint64_t Reserve>
 void kernel_pool<Geometry, Reserve>::replay(const bootstrap_places& places) {
   for (unsigned i = 0; i < places.placed; ++i) {
     const void* place = table_.address(places.first) + i * places.units * Geometry.slot;
-    if (pool_.alloc_here(pool_.class_of(places.units)) != place) std::abort();
+    if (pool_.allocate_here(pool_.class_of(places.units)) != place) std::abort();
   }
 }
 

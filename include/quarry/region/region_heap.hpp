@@ -21,15 +21,20 @@ class region_heap {
 
   explicit region_heap(const tree_options& options = {}) : tree_(options) {}
 
-  void* malloc(std::size_t n) { return allocate(n, Geometry.slot); }
-  void* aligned_alloc(std::size_t alignment, std::size_t n) { return allocate(n, alignment); }
+  /// n bytes at a multiple of `alignment`; nullptr: no memory. n may be 0.
+  void* allocate(std::size_t n, std::size_t alignment = Geometry.slot) {
+    auto* node = mine();
+    if (node == nullptr) return nullptr;
+    lock_if guard(node->lock, true);
+    return node->it->pool.allocate(n == 0 ? 1 : n, alignment);
+  }
 
-  region_status free(void* p) {
+  region_status deallocate(void* p) {
     if (p == nullptr) return region_status::ok;
     auto* node = owner(p);
     if (node == nullptr) return region_status::not_ours;
     lock_if guard(node->lock, true);
-    return node->it->pool.free(p);
+    return node->it->pool.deallocate(p);
   }
 
   /// 0: no object starts at p.
@@ -41,8 +46,8 @@ class region_heap {
   }
 
   /// As in C. nullptr and p untouched: no memory, or p is no object.
-  void* realloc(void* p, std::size_t n) {
-    if (p == nullptr) return malloc(n);
+  void* reallocate(void* p, std::size_t n) {
+    if (p == nullptr) return allocate(n);
     auto* node = owner(p);
     if (node == nullptr) return nullptr;
     std::size_t had = 0;
@@ -52,10 +57,10 @@ class region_heap {
       if (had == 0) return nullptr;
       if (node->it->pool.resize(p, n == 0 ? 1 : n)) return p;
     }
-    void* fresh = malloc(n);
+    void* fresh = allocate(n);
     if (fresh == nullptr) return nullptr;
     std::memcpy(fresh, p, std::min(had, n));
-    free(p);
+    deallocate(p);
     return fresh;
   }
 
@@ -78,13 +83,6 @@ class region_heap {
  private:
   static constexpr unsigned places = 64;
 
-  void* allocate(std::size_t n, std::size_t alignment) {
-    auto* node = mine();
-    if (node == nullptr) return nullptr;
-    lock_if guard(node->lock, true);
-    return node->it->pool.alloc(n == 0 ? 1 : n, alignment);
-  }
-
   /// The regions of a heap are never freed, so an owner stays.
   typename tree_type::node_type* owner(const void* p) {
     const region_result<region_id> id = tree_.region_of(p);
@@ -102,7 +100,7 @@ class region_heap {
     std::lock_guard guard(making_);
     auto* node = nodes_[place].load(std::memory_order_relaxed);
     if (node != nullptr) return node;
-    const auto id = tree_.create(root_region, sharing::many_threads);
+    const auto id = tree_.create_region(root_region, sharing::many_threads);
     if (!id) return nullptr;
     node = tree_.find(*id);
     nodes_[place].store(node, std::memory_order_release);

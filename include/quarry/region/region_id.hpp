@@ -29,5 +29,7 @@ class region_id {
 };
 
 inline constexpr region_id root_region{};
+/// An id that no region ever has.
+inline constexpr region_id null_region{1, 0};
 
 }  // namespace quarry

@@ -1,55 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The standard's two ways to ask for memory, over a region handle: of one process or of a cluster.
-/// A handle has alloc(n, alignment), free(p) and is_same(handle). It must stay where it is.
+/// region_resource and region_allocator: a region as a std::pmr::memory_resource and as a standard
+/// allocator.
+///
+/// Both store a Reference by value, not the address of a handle. They stay valid when the handle is
+/// moved, and as long as the region and its tree (or, in a cluster, its worker) exist.
+///
+/// A Reference is copyable, comparable, and has allocate(n, alignment) and deallocate(p), which
+/// throw: quarry::region_reference, quarry::cluster::region_reference. A handle has reference().
 
+#include <concepts>
 #include <cstddef>
 #include <memory_resource>
 #include <new>
 
 namespace quarry {
 
-/// Equal when it is the same region: then containers may swap.
-template <class Region>
+template <class Handle, class Reference>
+concept region_handle_of = requires(const Handle& handle) {
+  { handle.reference() } -> std::same_as<Reference>;
+};
+
+/// Compares equal to a resource of the same region, so containers may exchange their elements.
+template <class Reference>
 class region_resource final : public std::pmr::memory_resource {
  public:
-  explicit region_resource(Region& in) : region_(&in) {}
+  explicit region_resource(const Reference& in) : region_(in) {}
+  template <region_handle_of<Reference> Handle>
+  explicit region_resource(const Handle& in) : region_(in.reference()) {}
 
  private:
   void* do_allocate(std::size_t n, std::size_t alignment) override {
-    return region_->alloc(n == 0 ? 1 : n, alignment);
+    return region_.allocate(n == 0 ? 1 : n, alignment);
   }
-  void do_deallocate(void* p, std::size_t, std::size_t) override { region_->free(p); }
+  void do_deallocate(void* p, std::size_t, std::size_t) override { region_.deallocate(p); }
   bool do_is_equal(const std::pmr::memory_resource& other) const noexcept override {
     const auto* same = dynamic_cast<const region_resource*>(&other);
-    return same != nullptr && same->region_->is_same(*region_);
+    return same != nullptr && same->region_ == region_;
   }
-  Region* region_;
+  Reference region_;
 };
 
-template <class T, class Region>
+template <class T, class Reference>
 class region_allocator {
  public:
   using value_type = T;
 
-  region_allocator(Region& in) : region_(&in) {}
+  region_allocator(const Reference& in) : region_(in) {}
+  template <region_handle_of<Reference> Handle>
+  region_allocator(const Handle& in) : region_(in.reference()) {}
   template <class U>
-  region_allocator(const region_allocator<U, Region>& other) : region_(other.where()) {}
+  region_allocator(const region_allocator<U, Reference>& other) : region_(other.reference()) {}
 
   T* allocate(std::size_t n) {
     if (n > ~std::size_t{0} / sizeof(T)) throw std::bad_array_new_length();
-    return static_cast<T*>(region_->alloc(n == 0 ? 1 : n * sizeof(T), alignof(T)));
+    return static_cast<T*>(region_.allocate(n == 0 ? 1 : n * sizeof(T), alignof(T)));
   }
-  void deallocate(T* p, std::size_t) { region_->free(p); }
-  Region* where() const { return region_; }
+  void deallocate(T* p, std::size_t) { region_.deallocate(p); }
+  const Reference& reference() const { return region_; }
 
   template <class U>
-  friend bool operator==(const region_allocator& a, const region_allocator<U, Region>& b) {
-    return a.where() == b.where();
+  friend bool operator==(const region_allocator& a, const region_allocator<U, Reference>& b) {
+    return a.reference() == b.reference();
   }
 
  private:
-  Region* region_;
+  Reference region_;
 };
 
 }  // namespace quarry

@@ -41,6 +41,8 @@ class region_node final : public pool_source {
   using tree_type = basic_region_tree<Geometry>;
   using held_type = trie<0, 32, node_pool>;
 
+  /// A node of no tree: no id equals its lone_id(). See null_region_node.
+  constexpr region_node() : tree_(nullptr), number_(0), id_(null_region.value()) {}
   region_node(tree_type& tree, std::uint32_t number)
       : tree_(&tree), number_(number), id_(region_id(1, number).value()) {}
 
@@ -108,6 +110,11 @@ class region_node final : public pool_source {
   std::atomic<std::uint64_t> id_;
   std::atomic<std::uint64_t> lone_id_{~std::uint64_t{0}};
 };
+
+/// What handles without a region point at, so that their fast path needs no null check: the id of
+/// this node never equals theirs, and they continue on the slow path, which reports the error.
+template <slab_geometry Geometry>
+inline constinit region_node<Geometry> null_region_node{};
 
 template <slab_geometry Geometry>
 bool region_node<Geometry>::hold(slab_run run) {

@@ -23,7 +23,7 @@
 /// sharing::many_threads, by all of them under its spin lock. The tree's mutex covers what regions
 /// have in common: the tree's shape, free chunks, metadata; pools come to it on slow paths only.
 /// Order: a region's lock before the mutex; with the mutex held, region locks are only tried.
-/// Living regions have even generations. free_region first makes them odd, so that new calls turn back, then waits for the locks of
+/// Living regions have even generations. destroy_region first makes them odd, so that new calls turn back, then waits for the locks of
 /// shared regions, then gives the memory back. Of two threads that free one region, one gets ok.
 /// Trimming leaves alone what it may not touch: regions of one thread each, unless the whole tree is
 /// used by one thread (tree_options::threads), and shared ones whose lock is taken.
@@ -63,19 +63,19 @@ class basic_region_tree {
   basic_region_tree& operator=(const basic_region_tree&) = delete;
   ~basic_region_tree();
 
-  region_result<region_id> create(region_id parent, sharing threads = sharing::one_thread);
+  region_result<region_id> create_region(region_id parent, sharing threads = sharing::one_thread);
   /// The region, its descendants, their objects. Finalizers run first, children's before parents'.
-  region_status free_region(region_id id);
+  region_status destroy_region(region_id id);
 
-  region_result<void*> alloc(region_id id, std::size_t n, std::size_t alignment = Geometry.slot);
+  region_result<void*> allocate(region_id id, std::size_t n, std::size_t alignment = Geometry.slot);
   /// nullptr: ok, nothing happens.
-  region_status free(void* p);
-  /// n bytes at p where that is possible, else in a new place in `target`. p == nullptr: alloc;
+  region_status deallocate(void* p);
+  /// n bytes at p where that is possible, else in a new place in `target`. p == nullptr: allocates;
   /// n == 0: free, the value is nullptr.
-  region_result<void*> realloc(void* p, std::size_t n, region_id target);
-  region_result<void*> realloc(void* p, std::size_t n);
+  region_result<void*> reallocate(void* p, std::size_t n, region_id target);
+  region_result<void*> reallocate(void* p, std::size_t n);
   /// All of out, or nothing.
-  region_status alloc_bulk(region_id id, std::size_t n, std::span<void*> out);
+  region_status allocate_bulk(region_id id, std::size_t n, std::span<void*> out);
 
   /// The region that holds the address, inside an object or not.
   region_result<region_id> region_of(const void* p) const;
@@ -169,8 +169,8 @@ class basic_region_tree {
   struct free_nodes final : pool_source {
     explicit free_nodes(kernel_pool<Geometry>& k) : kernel(&k) {}
     slab_run more_slabs(slab_number, slab_number) override { return {}; }
-    void* take_metadata(std::size_t size) override { return kernel->alloc(size); }
-    void give_metadata(void* p, std::size_t) override { kernel->free(p); }
+    void* take_metadata(std::size_t size) override { return kernel->allocate(size); }
+    void give_metadata(void* p, std::size_t) override { kernel->deallocate(p); }
     kernel_pool<Geometry>* kernel;
   } free_source_;
   node_pool nodes_;

@@ -16,7 +16,8 @@ auto basic_region_tree<Geometry>::find(region_id id) const -> node_type* {
 }
 
 template <slab_geometry Geometry>
-region_result<region_id> basic_region_tree<Geometry>::create(region_id parent, sharing threads) {
+region_result<region_id> basic_region_tree<Geometry>::create_region(region_id parent,
+                                                                    sharing threads) {
   lock_guard guard(mutex_);
   node_type* above = find(parent);
   if (above == nullptr) return region_status::stale_region;
@@ -32,7 +33,7 @@ region_result<region_id> basic_region_tree<Geometry>::create(region_id parent, s
 }
 
 template <slab_geometry Geometry>
-region_status basic_region_tree<Geometry>::free_region(region_id id) {
+region_status basic_region_tree<Geometry>::destroy_region(region_id id) {
   if (id == root_region) return region_status::is_root;
   std::vector<node_type*> dying;
   {
@@ -58,8 +59,8 @@ region_status basic_region_tree<Geometry>::free_region(region_id id) {
 }
 
 template <slab_geometry Geometry>
-region_result<void*> basic_region_tree<Geometry>::alloc(region_id id, std::size_t n,
-                                                        std::size_t alignment) {
+region_result<void*> basic_region_tree<Geometry>::allocate(region_id id, std::size_t n,
+                                                           std::size_t alignment) {
   if (n == 0) return region_status::zero_size;
   if (n > table_.size()) return region_status::too_large;
   if (!std::has_single_bit(alignment) || alignment > Geometry.page)
@@ -68,13 +69,13 @@ region_result<void*> basic_region_tree<Geometry>::alloc(region_id id, std::size_
   if (node == nullptr) return region_status::stale_region;
   lock_if guard(node->lock, node->is_shared());
   if (node->id() != id) return region_status::stale_region;
-  void* p = node->it->pool.alloc(n, alignment);
+  void* p = node->it->pool.allocate(n, alignment);
   if (p == nullptr) return region_status::out_of_memory;
   return p;
 }
 
 template <slab_geometry Geometry>
-region_status basic_region_tree<Geometry>::free(void* p) {
+region_status basic_region_tree<Geometry>::deallocate(void* p) {
   if (p == nullptr) return region_status::ok;
   const region_result<region_id> id = region_of(p);
   if (!id) return id.status;
@@ -82,23 +83,23 @@ region_status basic_region_tree<Geometry>::free(void* p) {
   if (node == nullptr) return region_status::not_ours;
   lock_if guard(node->lock, node->is_shared());
   if (node->id() != *id) return region_status::not_ours;
-  return node->it->pool.free(p);
+  return node->it->pool.deallocate(p);
 }
 
 template <slab_geometry Geometry>
-region_result<void*> basic_region_tree<Geometry>::realloc(void* p, std::size_t n) {
-  if (p == nullptr) return alloc(root_region, n);
+region_result<void*> basic_region_tree<Geometry>::reallocate(void* p, std::size_t n) {
+  if (p == nullptr) return allocate(root_region, n);
   const region_result<region_id> id = region_of(p);
   if (!id) return id.status;
-  return realloc(p, n, *id);
+  return reallocate(p, n, *id);
 }
 
 template <slab_geometry Geometry>
-region_result<void*> basic_region_tree<Geometry>::realloc(void* p, std::size_t n,
-                                                          region_id target) {
-  if (p == nullptr) return alloc(target, n);
+region_result<void*> basic_region_tree<Geometry>::reallocate(void* p, std::size_t n,
+                                                             region_id target) {
+  if (p == nullptr) return allocate(target, n);
   if (n == 0) {
-    if (const region_status s = free(p); s != region_status::ok) return s;
+    if (const region_status s = deallocate(p); s != region_status::ok) return s;
     return static_cast<void*>(nullptr);
   }
   const region_result<region_id> id = region_of(p);
@@ -113,26 +114,26 @@ region_result<void*> basic_region_tree<Geometry>::realloc(void* p, std::size_t n
     if (had == 0) return region_status::not_an_object;
     if (*id == target && node->it->pool.resize(p, n)) return p;
   }
-  const region_result<void*> fresh = alloc(target, n);
+  const region_result<void*> fresh = allocate(target, n);
   if (!fresh) return fresh;
   std::memcpy(*fresh, p, std::min(had, n));
-  if (const region_status s = free(p); s != region_status::ok) {
-    free(*fresh);  // somebody else freed p meanwhile
+  if (const region_status s = deallocate(p); s != region_status::ok) {
+    deallocate(*fresh);  // somebody else freed p meanwhile
     return s;
   }
   return fresh;
 }
 
 template <slab_geometry Geometry>
-region_status basic_region_tree<Geometry>::alloc_bulk(region_id id, std::size_t n,
-                                                      std::span<void*> out) {
+region_status basic_region_tree<Geometry>::allocate_bulk(region_id id, std::size_t n,
+                                                         std::span<void*> out) {
   if (n == 0) return region_status::zero_size;
   if (n > table_.size()) return region_status::too_large;
   node_type* node = find(id);
   if (node == nullptr) return region_status::stale_region;
   lock_if guard(node->lock, node->is_shared());
   if (node->id() != id) return region_status::stale_region;
-  return node->it->pool.alloc_bulk(n, out) ? region_status::ok : region_status::out_of_memory;
+  return node->it->pool.allocate_bulk(n, out) ? region_status::ok : region_status::out_of_memory;
 }
 
 template <slab_geometry Geometry>

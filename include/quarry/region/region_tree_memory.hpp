@@ -210,13 +210,13 @@ std::uint64_t basic_region_tree<Geometry>::trim() {
 template <slab_geometry Geometry>
 void* basic_region_tree<Geometry>::take_metadata(std::size_t size) {
   lock_guard guard(mutex_);
-  return kernel_.alloc(size);
+  return kernel_.allocate(size);
 }
 
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::give_metadata(void* p) {
   lock_guard guard(mutex_);
-  if (kernel_.free(p) != region_status::ok) std::abort();  // our own metadata is damaged
+  if (kernel_.deallocate(p) != region_status::ok) std::abort();  // our own metadata is damaged
 }
 
 /// A node of a dead region, or one with a number that was never used. nullptr: neither is left.
@@ -228,7 +228,7 @@ auto basic_region_tree<Geometry>::new_node() -> node_type* {
     return node;
   }
   if (numbers_begun_ == most_regions) return nullptr;
-  void* memory = kernel_.alloc(sizeof(node_type));
+  void* memory = kernel_.allocate(sizeof(node_type));
   if (memory == nullptr) return nullptr;
   auto* node = new (memory) node_type(*this, numbers_begun_);
   std::atomic_ref<node_type*>(numbers_[numbers_begun_]).store(node, std::memory_order_release);

@@ -65,18 +65,18 @@ class slab_pool {
   ~slab_pool() { discard(); }
 
   /// n bytes, aligned to the slot size. nullptr: n is 0, or larger than every run there is.
-  void* alloc(std::size_t n) {
+  void* allocate(std::size_t n) {
     const std::size_t unit = (n - 1) / Geometry.slot;
-    if (unit >= Geometry.most_units()) return alloc_large(n, 1);
+    if (unit >= Geometry.most_units()) return allocate_large(n, 1);
     size_class& c = class_of(static_cast<unsigned>(unit) + 1);
-    if (c.top == c.floor) return alloc_slow(static_cast<unsigned>(unit) + 1);
+    if (c.top == c.floor) return allocate_slow(static_cast<unsigned>(unit) + 1);
     return pop(c);
   }
   /// The same, at a multiple of `alignment`: a power of two, at most a page.
-  void* alloc(std::size_t n, std::size_t alignment);
+  void* allocate(std::size_t n, std::size_t alignment);
 
   /// not_ours, not_an_object: nothing changed. nullptr is no object.
-  region_status free(void* p) {
+  region_status deallocate(void* p) {
     const std::uintptr_t offset = table_.offset_of(p);
     if (offset >= table_.size()) return region_status::not_ours;
     const slab_number n = table_.slab_at(offset);
@@ -89,10 +89,10 @@ class slab_pool {
     unsigned units = chunk.units();
     if (units == 0) {
       units = table_.units(n);
-      if (units > Geometry.most_units()) return free_large(n);
+      if (units > Geometry.most_units()) return deallocate_large(n);
     }
     size_class& c = class_of(units);
-    if (c.top == c.limit) return free_slow(c, p);
+    if (c.top == c.limit) return deallocate_slow(c, p);
     *c.top++ = p;
     return region_status::ok;
   }
@@ -104,12 +104,12 @@ class slab_pool {
   bool resize(void* p, std::size_t n);
 
   /// out.size() objects of n bytes, or none: false.
-  bool alloc_bulk(std::size_t n, std::span<void*> out);
+  bool allocate_bulk(std::size_t n, std::span<void*> out);
 
   /// Up to `most` objects of n bytes, n at most 8 slabs, in whole slabs as far as possible:
   /// visit(slab, mask), bit i for an object that starts at unit i. How many; fewer: there are no more.
   template <class Visit>
-  std::uint64_t alloc_slots(std::size_t n, std::uint64_t most, Visit visit);
+  std::uint64_t allocate_slots(std::size_t n, std::uint64_t most, Visit visit);
 
   /// Adds slabs; removes exactly these free ones (false: not all of them are free).
   void add_run(slab_run run) { runs_.insert(run); }
@@ -142,7 +142,7 @@ class slab_pool {
   }
   size_class* make_class(unsigned units);
   /// An object without asking anyone for anything: nullptr when the class has none.
-  void* alloc_here(size_class& c);
+  void* allocate_here(size_class& c);
   bool refill(size_class& c);
   bool class_is_made(unsigned units) const {
     return blocks_[(units - 1) / class_block::classes] != &no_classes;
@@ -175,10 +175,10 @@ class slab_pool {
     return l.free == all_start_masks<Geometry>.of[units - 1][l.place];
   }
   // Kept out of line, so that the fast paths save no registers.
-  QUARRY_NOINLINE void* alloc_slow(unsigned units);
-  QUARRY_NOINLINE void* alloc_large(std::size_t n, slab_number alignment);
-  QUARRY_NOINLINE region_status free_slow(size_class& c, void* p);
-  QUARRY_NOINLINE region_status free_large(slab_number first);
+  QUARRY_NOINLINE void* allocate_slow(unsigned units);
+  QUARRY_NOINLINE void* allocate_large(std::size_t n, slab_number alignment);
+  QUARRY_NOINLINE region_status deallocate_slow(size_class& c, void* p);
+  QUARRY_NOINLINE region_status deallocate_large(slab_number first);
   bool next_current(size_class& c);
   unsigned fill(size_class& c);
   bool make_room(size_class& c);

@@ -10,10 +10,10 @@ namespace quarry {
 // ---- small objects ------------------------------------------------------------------------------
 
 template <slab_geometry Geometry, trie_node_source Nodes>
-void* slab_pool<Geometry, Nodes>::alloc_slow(unsigned units) {
+void* slab_pool<Geometry, Nodes>::allocate_slow(unsigned units) {
   size_class* c = make_class(units);
   if (c == nullptr || (!next_current(*c) && (!refill(*c) || !next_current(*c)))) return nullptr;
-  return fill(*c) != 0 ? pop(*c) : alloc_here(*c);
+  return fill(*c) != 0 ? pop(*c) : allocate_here(*c);
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
@@ -45,7 +45,7 @@ bool slab_pool<Geometry, Nodes>::next_current(size_class& c) {
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
-void* slab_pool<Geometry, Nodes>::alloc_here(size_class& c) {
+void* slab_pool<Geometry, Nodes>::allocate_here(size_class& c) {
   if (c.top != c.floor) return pop(c);
   if (!next_current(c)) return nullptr;
   std::uint64_t& free = table_.links(c.current).free;
@@ -74,7 +74,7 @@ unsigned slab_pool<Geometry, Nodes>::fill(size_class& c) {
 
 /// The magazine of the class is full, or not there.
 template <slab_geometry Geometry, trie_node_source Nodes>
-region_status slab_pool<Geometry, Nodes>::free_slow(size_class& c, void* p) {
+region_status slab_pool<Geometry, Nodes>::deallocate_slow(size_class& c, void* p) {
   if (make_room(c))
     *c.top++ = p;
   else
@@ -186,18 +186,18 @@ bool slab_pool<Geometry, Nodes>::give_back(size_class& c) {
 // ---- large objects ------------------------------------------------------------------------------
 
 template <slab_geometry Geometry, trie_node_source Nodes>
-void* slab_pool<Geometry, Nodes>::alloc(std::size_t n, std::size_t alignment) {
+void* slab_pool<Geometry, Nodes>::allocate(std::size_t n, std::size_t alignment) {
   if (!std::has_single_bit(alignment) || alignment > Geometry.page) return nullptr;
-  if (alignment <= Geometry.slot) return alloc(n);
+  if (alignment <= Geometry.slot) return allocate(n);
   if (n == 0 || n > table_.size()) return nullptr;
   // A group starts with a slab: slots whose size is a multiple of the alignment are aligned.
   if (alignment > Geometry.slab)
-    return alloc_large(n, static_cast<slab_number>(alignment / Geometry.slab));
-  return alloc(align_up(n, alignment));
+    return allocate_large(n, static_cast<slab_number>(alignment / Geometry.slab));
+  return allocate(align_up(n, alignment));
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
-void* slab_pool<Geometry, Nodes>::alloc_large(std::size_t n, slab_number alignment) {
+void* slab_pool<Geometry, Nodes>::allocate_large(std::size_t n, slab_number alignment) {
   if (n == 0 || n > table_.size()) return nullptr;
   const auto span = static_cast<slab_number>(ceil_div(n, Geometry.slab));
   slab_number first = no_slab;
@@ -220,7 +220,7 @@ void* slab_pool<Geometry, Nodes>::alloc_large(std::size_t n, slab_number alignme
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
-region_status slab_pool<Geometry, Nodes>::free_large(slab_number first) {
+region_status slab_pool<Geometry, Nodes>::deallocate_large(slab_number first) {
   const auto span = static_cast<slab_number>(table_.links(first).count);
   --large_objects_;
   large_slabs_ -= span;
@@ -351,13 +351,13 @@ bool slab_pool<Geometry, Nodes>::resize(void* p, std::size_t n) {
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
-bool slab_pool<Geometry, Nodes>::alloc_bulk(std::size_t n, std::span<void*> out) {
+bool slab_pool<Geometry, Nodes>::allocate_bulk(std::size_t n, std::span<void*> out) {
   for (std::size_t i = 0; i < out.size(); ++i) {
-    out[i] = alloc(n);
+    out[i] = allocate(n);
     if (out[i] != nullptr) continue;
     while (i > 0) {
       --i;
-      free(out[i]);
+      deallocate(out[i]);
       out[i] = nullptr;
     }
     return false;
@@ -367,8 +367,8 @@ bool slab_pool<Geometry, Nodes>::alloc_bulk(std::size_t n, std::span<void*> out)
 
 template <slab_geometry Geometry, trie_node_source Nodes>
 template <class Visit>
-std::uint64_t slab_pool<Geometry, Nodes>::alloc_slots(std::size_t n, std::uint64_t most,
-                                                      Visit visit) {
+std::uint64_t slab_pool<Geometry, Nodes>::allocate_slots(std::size_t n, std::uint64_t most,
+                                                         Visit visit) {
   const std::size_t unit = (n - 1) / Geometry.slot;
   if (unit >= Geometry.most_units()) return 0;
   size_class* c = make_class(static_cast<unsigned>(unit) + 1);

@@ -106,8 +106,8 @@ loaded_snapshot load_snapshot(basic_region_tree<Geometry>& tree, const std::stri
     for (std::size_t i = 0; i < body.regions.size(); ++i) {
       const snapshot_region& saved = body.regions[i];
       const auto made =
-          tree.create(i == 0 ? parent : ids[saved.parent],
-                      saved.shared != 0 ? sharing::many_threads : sharing::one_thread);
+          tree.create_region(i == 0 ? parent : ids[saved.parent],
+                             saved.shared != 0 ? sharing::many_threads : sharing::one_thread);
       if (!made) throw snapshot_error(path + ": " + to_text(made.status));
       ids.push_back(*made);
       auto& node = *tree.find(*made);
@@ -128,7 +128,7 @@ loaded_snapshot load_snapshot(basic_region_tree<Geometry>& tree, const std::stri
       }
     }
   } catch (...) {
-    if (!ids.empty()) tree.free_region(ids[0]);
+    if (!ids.empty()) tree.destroy_region(ids[0]);
     throw;
   }
   return {ids[0], reinterpret_cast<void*>(header.root)};  // NOLINT

@@ -21,6 +21,7 @@ enum class region_status : std::uint8_t {
   too_many,        // no number is left for another region
   mismatch,        // of a transfer: the two sides name different regions or objects
   no_such_worker,  // of a transfer: the peer's number is too large, or the caller's own
+  no_region,       // the handle owns no region: it was moved from, released or handed over
 };
 
 constexpr const char* to_text(region_status s) {
@@ -37,6 +38,8 @@ constexpr const char* to_text(region_status s) {
     case region_status::is_root: return "the root region can not be freed";
     case region_status::too_many: return "too many regions at a time";
     case region_status::mismatch: return "sender and receiver name different regions or objects";
+    case region_status::no_region:
+      return "the handle owns no region (it was moved from, released or handed over)";
     case region_status::no_such_worker: return "the peer is no other worker";
   }
   return "unknown";
