@@ -130,7 +130,7 @@ class slab_segments {
         states_[spread(segment / 4, state_mask_) * 4 + segment % 4]);
   }
   QUARRY_DEVICE slab_state state(std::uint32_t segment) const {
-    return {state_word(segment).load(simt::relaxed)};
+    return slab_state{state_word(segment).load(simt::relaxed)};
   }
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> bits(std::uint32_t segment, std::uint32_t w) const {
     return simt::atomic_ref<std::uint32_t>(bits_[segment * words_per_segment_ + w]);  // < 2^29
@@ -313,7 +313,7 @@ class slab_segments {
   }
   /// Lowers the count of a segment by k. Returns the state before.
   QUARRY_DEVICE slab_state lower(std::uint32_t segment, std::uint32_t k) const {
-    return {state_word(segment).fetch_sub(k, simt::between_fences)};
+    return slab_state{state_word(segment).fetch_sub(k, simt::between_fences)};
   }
   /// For who ends a segment: waits until no bit is coming. False: it does not end, somebody had counted a block that was free.
   QUARRY_DEVICE bool bits_have_come(std::uint32_t segment) const {
