@@ -7,9 +7,9 @@ set_property(CACHE QUARRY_CUDA PROPERTY STRINGS AUTO ON OFF)
 set(QUARRY_HAS_CUDA OFF)
 
 if(QUARRY_CUDA STREQUAL "AUTO" OR QUARRY_CUDA)
-  # The toolkit's usual place is often not on PATH, and CMake looks only there.
+  # The toolkit is often not on PATH, the only place where CMake searches for nvcc.
   if(NOT CMAKE_CUDA_COMPILER AND NOT DEFINED ENV{CUDACXX})
-    unset(CMAKE_CUDA_COMPILER CACHE)  # an earlier look may have found nothing
+    unset(CMAKE_CUDA_COMPILER CACHE)  # a previous run may have cached NOTFOUND
     find_program(QUARRY_NVCC nvcc
       HINTS ENV CUDA_HOME ENV CUDA_PATH
       PATHS /usr/local/cuda /opt/cuda
@@ -38,5 +38,5 @@ endif()
 
 if(NOT QUARRY_HAS_CUDA AND NOT QUARRY_HAS_EXECUTOR)
   message(FATAL_ERROR "quarry: nothing to build: neither Boost.Context (libboost-context-dev) "
-    "nor nvcc is in use.")
+    "nor nvcc is available.")
 endif()

@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: Apache-2.0
-# The package: find_package(quarry) gives quarry::quarry.
+# The package: find_package(quarry) defines quarry::quarry, and quarry::cpu where Boost.Context is
+# installed.
 include(CMakePackageConfigHelpers)
 
-if(QUARRY_HAS_EXECUTOR)
+if(QUARRY_INSTALL)
   set(quarry_package_dir "${CMAKE_INSTALL_LIBDIR}/cmake/quarry")
 
   install(DIRECTORY "${PROJECT_SOURCE_DIR}/include/quarry"
@@ -14,7 +15,16 @@ if(QUARRY_HAS_EXECUTOR)
     FILE quarryTargets.cmake NAMESPACE quarry::
     DESTINATION "${quarry_package_dir}" COMPONENT development)
 
-  # Apart, so that those who do not use the cluster need no MPI.
+  # quarry::cpu and the cluster have export files of their own: users of quarry::quarry need neither
+  # Boost nor MPI.
+  set(quarry_compatibility ARCH_INDEPENDENT)
+  if(QUARRY_HAS_EXECUTOR)
+    set(quarry_compatibility)
+    install(TARGETS quarry_cpu EXPORT quarry_cpu_targets COMPONENT development)
+    install(EXPORT quarry_cpu_targets
+      FILE quarryCpuTargets.cmake NAMESPACE quarry::
+      DESTINATION "${quarry_package_dir}" COMPONENT development)
+  endif()
   if(QUARRY_HAS_MPI)
     install(TARGETS quarry_cluster quarry_cluster_c EXPORT quarry_cluster_targets
       COMPONENT development)
@@ -27,7 +37,7 @@ if(QUARRY_HAS_EXECUTOR)
     "${PROJECT_SOURCE_DIR}/cmake/quarryConfig.cmake.in" "${PROJECT_BINARY_DIR}/quarryConfig.cmake"
     INSTALL_DESTINATION "${quarry_package_dir}")
   write_basic_package_version_file("${PROJECT_BINARY_DIR}/quarryConfigVersion.cmake"
-    COMPATIBILITY SameMinorVersion ARCH_INDEPENDENT)
+    COMPATIBILITY SameMinorVersion ${quarry_compatibility})
   install(FILES
     "${PROJECT_BINARY_DIR}/quarryConfig.cmake" "${PROJECT_BINARY_DIR}/quarryConfigVersion.cmake"
     DESTINATION "${quarry_package_dir}" COMPONENT development)

@@ -1,18 +1,29 @@
 # SPDX-License-Identifier: Apache-2.0
-# How our own programs are made. None of this reaches a user of quarry::quarry.
+# Functions for the programs of this repository. They do not affect users of quarry::quarry.
 
-# Links the library, turns warnings on and makes them errors.
-# nvcc: -Wpedantic and -Wconversion would judge the code nvcc generates.
-function(quarry_own target)
-  target_link_libraries(${target} PRIVATE quarry::quarry)
+# Turns warnings on and makes them errors. nvcc: -Wpedantic and -Wconversion would also check the code
+# that nvcc generates.
+function(quarry_warnings target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Werror>"
     "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:-Xcompiler=-Wall,-Wextra,-Wshadow>"
     "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:SHELL:-Werror all-warnings>")
 endfunction()
 
-# `out` gets a .cu file for every source: a .cu as it is, for a .cpp a file in the
-# build tree that includes it. So one source is compiled for both machines.
+# Links the headers, and the CPU backend where it is built; turns warnings on.
+function(quarry_own target)
+  target_link_libraries(${target} PRIVATE quarry::quarry)
+  if(QUARRY_HAS_EXECUTOR)
+    target_link_libraries(${target} PRIVATE quarry_cpu)
+  endif()
+  if(TARGET Threads::Threads)
+    target_link_libraries(${target} PRIVATE Threads::Threads)
+  endif()
+  quarry_warnings(${target})
+endfunction()
+
+# Sets `out` to a list with one .cu file per source: a .cu file itself, and for a .cpp file a file in
+# the build tree that includes it. One source is compiled for both backends in this way.
 function(quarry_as_cuda out)
   set(result)
   foreach(source IN LISTS ARGN)
@@ -32,7 +43,7 @@ endfunction()
 # quarry_programs(<name> DIRECTORY <dir> [SOURCES ...] [CUDA_SOURCES ...] [BOTH_BACKENDS]
 #                 [LIBRARIES ...])
 # Makes <name> from SOURCES in bin/<dir> and <name>_gpu from CUDA_SOURCES in bin/gpu_<dir>,
-# each only where the build has its machine; the caller asks with if(TARGET ...).
+# each only if the build has its backend; callers test with if(TARGET ...).
 # BOTH_BACKENDS: SOURCES are CUDA_SOURCES too.
 function(quarry_programs name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "BOTH_BACKENDS" "DIRECTORY"

@@ -16,7 +16,7 @@ namespace quarry::apps {
 template <class Backend, class Kernel>
 grid persistent_grid([[maybe_unused]] const Kernel& kernel, std::uint32_t threads) {
   if constexpr (std::is_same_v<Backend, cpu>) {
-    return {.blocks = simt::exec::worker_pool::default_workers(), .threads = threads};
+    return {.blocks = simt::default_workers(), .threads = threads};
   } else {
 #if QUARRY_CUDA
     int device = 0, multiprocessors = 0, blocks = 0;

@@ -29,7 +29,7 @@ TEST(Oracle, SeesLostMemory) {
   expect_failure<broken_cells<fault::leaks_last_cell>>(quick, "lost memory: the pool served");
 }
 TEST(Oracle, SeesACallThatDoesNotEnd) {
-  expect_failure<broken_cells<fault::spins_when_full>>(quick, "step limit: no end after");
+  expect_failure<broken_cells<fault::spins_when_full>>(quick, "step limit: the kernel has not ended after");
 }
 TEST(Oracle, SeesABrokenInvariant) {
   expect_failure<broken_cells<fault::counts_in_two_steps>>(quick,

@@ -34,7 +34,7 @@ class arena_trial {
 
   /// What went wrong under this seed; empty: nothing.
   std::string run(std::uint64_t seed) {
-    simt::exec::random_source draw(seed);
+    splitmix64 draw(seed);
     const std::uint32_t blocks = 1 + draw.below(bounds_.blocks);
     const grid shape{blocks, 1 + draw.below(bounds_.lanes), 1, 0};
     const std::uint64_t lanes = std::uint64_t{blocks} * shape.threads;

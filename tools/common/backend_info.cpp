@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "common/backend_info.hpp"
 
-#include <quarry/simt/executor/worker_pool.hpp>
+#include <quarry/simt/launch.hpp>
 
 #include <unistd.h>
 
 namespace quarry::tool {
 
 backend_info describe_cpu() {
-  const unsigned workers = simt::exec::worker_pool::default_workers();
+  const unsigned workers = simt::default_workers();
   const auto memory = static_cast<std::uint64_t>(::sysconf(_SC_PHYS_PAGES)) *
                       static_cast<std::uint64_t>(::sysconf(_SC_PAGESIZE));
   return {"cpu",

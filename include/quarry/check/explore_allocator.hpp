@@ -12,6 +12,7 @@
 /// failure is made small (minimise.hpp) and written down as a token that runs it again, in any process.
 /// Only sequentially consistent interleavings are seen.
 
+#include <quarry/core/random.hpp>
 #include <quarry/check/minimise.hpp>
 #include <quarry/check/trial_runner.hpp>
 
@@ -119,7 +120,7 @@ trial allocator_explorer<A>::trial_of(std::uint64_t seed) const {
                                                         : simt::strategy::pct;
   t.schedule.step_limit = options_.step_limit;
   if (t.schedule.how != simt::strategy::pct) return t;
-  simt::exec::random_source draw(seed ^ 0x5bd1e995u);
+  splitmix64 draw(seed ^ 0x5bd1e995u);
   const std::uint64_t operations = std::uint64_t{t.bounds.lanes} * t.bounds.operations;
   t.schedule.change_points = options_.strategy == how::sequential ? 0 : 1 + draw.below(4);
   // Scripts differ in length, and a change point past the end changes nothing.

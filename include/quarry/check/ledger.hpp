@@ -96,9 +96,9 @@ struct ledger_free {
 template <class Kernel>
 void add_costs(call_costs& costs, std::uint32_t lanes, const ledger_warp& warp,
                const Kernel& kernel) {
-  const simt::cost_counts before = simt::counts_here();
+  const simt::cost_counts before = simt::counts_of_this_thread();
   launch<cpu>({1, lanes, 1, 0}, kernel);
-  const simt::cost_counts after = simt::counts_here();
+  const simt::cost_counts after = simt::counts_of_this_thread();
   costs.calls += lanes;
   costs.atomics += after.atomics - before.atomics;
   costs.loads += after.loads - before.loads;

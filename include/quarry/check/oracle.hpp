@@ -24,6 +24,7 @@
 #include <quarry/check/text.hpp>
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
+#include <quarry/core/random.hpp>
 #include <quarry/simt/explore.hpp>
 
 #include <algorithm>
@@ -113,7 +114,7 @@ class shadow_heap {
            std::to_string(b.size) + " bytes at " + place_in(pool_, b.begin) + ")";
   }
   std::uint64_t pattern_of(std::uint32_t number) const {
-    const std::uint64_t word = simt::exec::random_source(seed_ + number).next();
+    const std::uint64_t word = splitmix64(seed_ + number).next();
     if ((word & 3) == 0) return 0;
     return (word & 3) == 1 ? (number + 1) * 0x0000'0001'0000'0001u : word;
   }
@@ -142,7 +143,7 @@ inline bool shadow_heap::received(std::uint32_t number, std::uint32_t lane, void
     if (hidden_) paint(b);
   }
   if (!hidden_) paint(b);
-  simt::exec::publish(&blocks_[number]);
+  simt::detail::tsan_release(&blocks_[number]);
   return true;
 }
 
@@ -177,7 +178,7 @@ inline bool shadow_heap::admit(std::uint32_t number, std::uint32_t lane, void* p
 }
 
 inline shadow_heap::block shadow_heap::take(std::uint32_t number) {
-  simt::exec::join(&blocks_[number]);
+  simt::detail::tsan_acquire(&blocks_[number]);
   simt::host_section bookkeeping;
   const block b = blocks_[number];
   if (b.place == not_live) return {};

@@ -19,6 +19,7 @@
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
+#include <quarry/core/random.hpp>
 #include <quarry/simt/explore.hpp>
 
 #include <algorithm>
@@ -76,7 +77,7 @@ class allocation_script {
   std::string to_text() const;
 
  private:
-  using random = simt::exec::random_source;
+  using random = splitmix64;
   enum class mood : std::uint8_t { tiny, equal, skewed, large, mixed };
 
   void draw_shape(random& draw, const script_bounds& bounds);

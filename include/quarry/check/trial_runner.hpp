@@ -11,6 +11,7 @@
 /// Layers that keep freed blocks (`drain`) give them back before that: what is handed out around kept
 /// blocks may lie badly, and over the system's heap they would be lost when the pool is made new.
 
+#include <quarry/core/random.hpp>
 #include <quarry/check/oracle.hpp>
 #include <quarry/check/sandbox.hpp>
 #include <quarry/check/script_kernel.hpp>
@@ -129,7 +130,7 @@ simt::outcome trial_runner<A>::run(const trial& t, story* told) {
 template <allocator A>
 void trial_runner<A>::prepare(const trial& t, story* told) {
   if (t.pool_bytes != largest_pool_) make_places(t.pool_bytes);
-  simt::exec::random_source draw(t.seed);
+  splitmix64 draw(t.seed);
   here_ = &places_[draw.below(static_cast<std::uint32_t>(places_.size()))];
   script_.generate(t.seed, t.bounds, pool().size, A::can);
   script_.keep(t.keep);
@@ -163,7 +164,7 @@ simt::outcome trial_runner<A>::run_in_turn(const trial& t, const script_kernel<A
   const grid g = script_.shape();
   turns_.resize(std::size_t{g.blocks} * g.threads);
   std::iota(turns_.begin(), turns_.end(), 0u);
-  simt::exec::random_source draw(t.schedule.seed);
+  splitmix64 draw(t.schedule.seed);
   for (auto left = static_cast<std::uint32_t>(turns_.size()); left > 1; --left)
     std::swap(turns_[left - 1], turns_[draw.below(left)]);
   simt::outcome all;
@@ -184,7 +185,7 @@ template <allocator A>
 std::string trial_runner<A>::settle(const trial& t, story* told) {
   if (auto text = check_structure("after the script"); !text.empty()) return text;
   const bool thorough =
-      t.refill_one_in != 0 && simt::exec::random_source(~t.seed).next() % t.refill_one_in == 0;
+      t.refill_one_in != 0 && splitmix64(~t.seed).next() % t.refill_one_in == 0;
   if constexpr (A::can.frees_one) {
     if (told) told->say("after the script: what is left is freed");
     const script_kernel<A> kernel{here_->site.heap(), &script_, &shadow_, nullptr};

@@ -18,7 +18,7 @@
 
 #include <quarry/cluster/scheduler.hpp>
 #include <quarry/cluster/worker.hpp>
-#include <quarry/simt/executor/fiber.hpp>
+#include <quarry/simt/detail/fiber.hpp>
 
 #include <chrono>
 #include <cstring>
@@ -93,7 +93,7 @@ class simulation {
     }
   };
   struct worker_state {
-    simt::exec::fiber thread;
+    simt::detail::fiber thread;
     std::unique_ptr<sim_link> connection;
     std::deque<message> inbox;
     double time = 0;
@@ -112,8 +112,8 @@ class simulation {
     std::chrono::steady_clock::time_point seen;
   };
 
-  std::size_t stack_stride() const { return options_.stack + simt::exec::guard_bytes; }
-  static void enter(simt::exec::fiber::transfer from);
+  std::size_t stack_stride() const { return options_.stack + simt::detail::guard_bytes; }
+  static void enter();
   void worker_life(unsigned number);
   void resume(unsigned number);
   void deliver(event e);
@@ -136,7 +136,7 @@ class simulation {
   simulation_result result_;
   address_range room_;
   char* stacks_ = nullptr;
-  simt::exec::fiber main_;
+  simt::detail::fiber main_;
   unsigned running_ = 0;
   const std::function<void(cluster::worker&)>* worker_main_ = nullptr;
   static inline thread_local simulation* here_ = nullptr;
@@ -179,7 +179,7 @@ class simulation::sim_link final : public link {
   void idle() override {
     pass_time();
     me().waiting = true;
-    simt::exec::fiber::jump(me().thread, sim_->main_, true);
+    simt::detail::fiber::jump(me().thread, sim_->main_, true);
   }
   std::unique_ptr<transfer> send_bytes(node to, std::span<const packed_range> from) override;
   std::unique_ptr<transfer> receive_bytes(node from, std::span<const packed_range> to) override {

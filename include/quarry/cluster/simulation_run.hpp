@@ -5,6 +5,7 @@
 #include <quarry/cluster/simulation.hpp>
 
 #if QUARRY_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>
 #endif
 
@@ -36,21 +37,20 @@ inline simulation::simulation(const simulation_options& options)
       workers_[i].memory = address_range(options.room, address_range::system_page);
     char* bottom = stacks_ + i * stack_stride();
     // A guard costs a mapping, and a process may have some 65,000: the first workers have one.
-    if (i < 4096) (void)::mprotect(bottom, simt::exec::guard_bytes, PROT_NONE);
-    workers_[i].thread.make(bottom + simt::exec::guard_bytes, i, &simulation::enter, options.stack);
+    if (i < 4096) (void)::mprotect(bottom, simt::detail::guard_bytes, PROT_NONE);
+    workers_[i].thread.make(bottom + simt::detail::guard_bytes, i, &simulation::enter, options.stack);
   }
   main_.adopt_thread();
 }
 
 // ---- workers ------------------------------------------------------------------------------------
 
-inline void simulation::enter(simt::exec::fiber::transfer from) {
-  simt::exec::fiber::arrive(from);
+inline void simulation::enter() {
   simulation& s = *here_;
   const unsigned number = s.running_;
   s.worker_life(number);
   s.workers_[number].ended = true;
-  for (;;) simt::exec::fiber::jump(s.workers_[number].thread, s.main_, true);
+  for (;;) simt::detail::fiber::jump(s.workers_[number].thread, s.main_, true);
 }
 
 inline void simulation::worker_life(unsigned number) {
@@ -74,7 +74,7 @@ inline void simulation::resume(unsigned number) {
   w.waiting = false;
   running_ = number;
   if (options_.measure) w.seen = std::chrono::steady_clock::now();
-  simt::exec::fiber::jump(main_, w.thread, true);
+  simt::detail::fiber::jump(main_, w.thread, true);
   if (w.fault) std::rethrow_exception(w.fault);
 }
 

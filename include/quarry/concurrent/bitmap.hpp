@@ -1,34 +1,39 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// bitmap: which slots of a range are free; one bit a slot, kept outside the range.
+/// bitmap: the free slots of a range, one bit per slot, stored outside the range.
 ///
 ///   slots   |  0 |  1 |  2 | ... | 31 | 32 | ...
 ///   words   [ b0   b1   b2   ...  b31 ][ b32 ...        a SET bit is a FREE slot
 ///
-/// Why set means free: the bits a lane looks for are the ones that count, rank and find-first see,
-/// with no complement; a word that is 0 has nothing to give, which is one compare; zeroed metadata
-/// hands out nothing, so memory not yet initialised is not given away, a fresh segment whose slots
-/// go out by counting needs no store at all, and the bits past the end of the last word need no
-/// guard.
+/// A set bit means free for three reasons:
+///   - Population count, rank and find-first apply to the word without a complement, and a word
+///     without free slots is 0.
+///   - Zeroed metadata has no free slots. Memory that is not initialised is therefore not
+///     allocated, and an allocator that hands out the slots of a new segment by a counter stores
+///     nothing.
+///   - The bits past the end of the last word need no special case.
 ///
-/// claim    read a word, choose up to k set bits, clear them with one fetch_and. The word that
-///          comes back tells which of them were still set: those are ours, the others were never
-///          touched by us (clearing a clear bit changes nothing). Where some were lost, try others
-///          of the bits seen at first.
-/// release  sets bits with one fetch_or, and returns the word before: the caller sees a double free
-///          (a bit already set), and it alone sees the word become "half free" or "wholly free".
+/// claim    loads a word, selects up to k set bits and clears them with one fetch_and. The result
+///          tells which of these bits were still set: the caller owns these. The other bits are
+///          unchanged, since clearing a clear bit has no effect. If the caller lost bits, it
+///          continues with the bits of the first load that it has not tried.
+/// release  sets bits with one fetch_or and returns the previous word. The caller detects a double
+///          free (a bit that was set), and exactly one caller sees the word become half free or
+///          entirely free.
 ///
-/// Why not compare-and-swap: it fails when any bit of the word changed; fetch_and fails only for
-/// the bits it lost, so k lanes that work on one word do not undo each other.
+/// fetch_and instead of compare-and-swap: a compare-and-swap fails if any bit of the word has
+/// changed. fetch_and loses only the contended bits, so k lanes on one word do not make each other
+/// retry.
 ///
-/// Invariant: a bit is set, or exactly one lane owns its slot. Only fetch_and clears and only the
-/// owner sets; a bit changes hands where one fetch_and turns it from 1 to 0.
-/// Ordering: a claim acquires, a release releases: what the old owner wrote is before what the new
-/// one does. Every change of a word is a read-modify-write, so a release is seen through all later
-/// ones. The first look is relaxed: it only proposes.
-/// Progress: the set of bits seen and not yet tried shrinks in each round, so claim ends after at
-/// most as many rounds as the word has bits, in any schedule; a round that gains nothing lost its
-/// bits to others. claim_one makes one pass over the words.
+/// Invariant: a bit is set, or exactly one lane owns its slot. Only fetch_and clears a bit, and
+/// only the owner sets it. Ownership starts with the fetch_and that changes the bit from 1 to 0.
+/// Memory ordering: claim acquires, release releases; the accesses of the previous owner happen
+/// before those of the next owner. Every modification of a word is a read-modify-write operation,
+/// so later modifications continue the release sequence. The first load of claim is relaxed: it is
+/// a hint.
+/// Progress: wait-free. The set of bits that claim has loaded and not tried shrinks in every round,
+/// so the number of rounds is at most the number of bits of the word. claim_one makes one pass over
+/// the words.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/config.hpp>
@@ -41,8 +46,8 @@
 
 namespace quarry {
 
-/// Place of the n-th set bit, counted from 0. Requires n < popc(w).
-/// Halves the word by its population count: 5 steps for 32 bits, 6 for 64, no loop over bits.
+/// Returns: the position of the n-th set bit, counted from 0. Requires n < popc(w).
+/// Complexity: a binary search by population counts, 5 steps for 32 bits and 6 for 64.
 template <unsigned_word Word>
 QUARRY_DEVICE constexpr unsigned nth_set_bit(Word w, unsigned n) {
   unsigned at = 0;
@@ -57,7 +62,7 @@ QUARRY_DEVICE constexpr unsigned nth_set_bit(Word w, unsigned n) {
   return at;
 }
 
-/// The k lowest set bits of w; all of them where there are no more than k.
+/// Returns: the k lowest set bits of w, or all set bits if there are fewer.
 template <unsigned_word Word>
 QUARRY_DEVICE constexpr Word lowest_set_bits(Word w, unsigned k) {
   if (k == 1) return w & (~w + 1);
@@ -74,38 +79,39 @@ class bitmap {
   static constexpr unsigned bits_per_word = sizeof(Word) * 8;
 
   bitmap() = default;
-  /// A view; the words stay the caller's.
+  /// A view: the caller owns the words.
   QUARRY_DEVICE bitmap(Word* words, std::uint64_t bits) : words_(words), bits_(bits) {}
 
-  /// How many words hold so many bits. Requires: fewer than 2^32 of them.
+  /// Returns: the number of words for `bits` bits. Requires: the result is below 2^32.
   QUARRY_DEVICE static constexpr std::uint32_t words_for(std::uint64_t bits) {
     return static_cast<std::uint32_t>(ceil_div(bits, bits_per_word));
   }
   QUARRY_DEVICE std::uint64_t size() const { return bits_; }
   QUARRY_DEVICE std::uint32_t words() const { return words_for(bits_); }
 
-  /// Sets every bit, or none: the share of one lane out of `lanes`. Nobody else may use the map
-  /// yet.
+  /// Effects: sets all bits (`free`) or clears them. Each of `lanes` lanes calls it with its own
+  /// index and initialises a part. Requires: no other call is in progress.
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes, bool free = true) const;
 
-  /// Takes up to k free bits of one word and returns them; 0 where none was free. The bits are
-  /// looked for from place `turn` upwards and around, so that lanes with different turns seldom
-  /// meet.
-  QUARRY_DEVICE Word claim(word_number at, unsigned k, unsigned turn = 0) const;
+  /// Effects: claims up to k free bits of one word. Returns: the claimed bits; 0 if none was free.
+  /// The search starts at bit `start` and wraps around. Lanes with different starts seldom contend
+  /// for the same bits.
+  QUARRY_DEVICE Word claim(word_number at, unsigned k, unsigned start = 0) const;
 
-  /// Takes those bits of `wanted` that are free and returns them: one atomic.
+  /// Effects: claims the bits of `wanted` that are free, with one atomic. Returns: the claimed
+  /// bits.
   QUARRY_DEVICE Word claim_these(word_number at, Word wanted) const {
     return entry(at).fetch_and(static_cast<Word>(~wanted), simt::acquire) & wanted;
   }
 
-  /// Takes one free bit anywhere; none() where one pass over all words found nothing. The pass
-  /// begins at a word chosen by the hash. A bit released behind the pass is missed: none() means
-  /// that each word was found empty at some moment of the call.
+  /// Effects: claims one free bit in one pass over all words, which starts at a word that `hash`
+  /// selects. Returns: the bit; none() if each word was 0 when the pass loaded it. A bit that is
+  /// released behind the pass is missed.
   QUARRY_DEVICE bit_number claim_one(std::uint32_t hash) const;
 
-  /// Gives bits back and returns the word as it was; `was & bits` must be 0, else they were free.
-  /// A caller that acts on memory other lanes released (the word became wholly free) passes
-  /// acq_rel.
+  /// Effects: sets `bits`. Returns: the previous word; a bit of `bits` in it indicates a double
+  /// free. A caller that accesses memory which other lanes released, because the word has become
+  /// entirely free, passes acq_rel.
   QUARRY_DEVICE Word release(word_number at, Word bits,
                              std::memory_order order = simt::release) const {
     return entry(at).fetch_or(bits, order);
@@ -114,7 +120,7 @@ class bitmap {
 
   QUARRY_DEVICE Word load(word_number at) const { return entry(at).load(simt::relaxed); }
 
-  /// Set bits. Exact when nobody changes them.
+  /// Returns: the number of set bits. It is exact if the bitmap is quiescent.
   QUARRY_DEVICE std::uint64_t count() const;
 
   QUARRY_DEVICE static constexpr bit_number none() { return bit_number(~std::uint64_t{0}); }
@@ -124,10 +130,10 @@ class bitmap {
   QUARRY_DEVICE static constexpr Word mask_of(bit_number b) {
     return Word{1} << (b.value() % bits_per_word);
   }
-  QUARRY_DEVICE static constexpr bit_number bit_at(word_number at, unsigned place) {
-    return bit_number(std::uint64_t{at.value()} * bits_per_word + place);
+  QUARRY_DEVICE static constexpr bit_number bit_at(word_number at, unsigned position) {
+    return bit_number(std::uint64_t{at.value()} * bits_per_word + position);
   }
-  /// The bits that exist in a word: all, but for the last one.
+  /// Returns: the bits of a word that belong to the bitmap. Only the last word may have others.
   QUARRY_DEVICE Word present(word_number at) const {
     const std::uint64_t left = bits_ - bit_at(at, 0).value();
     return left >= bits_per_word ? static_cast<Word>(~Word{0}) : (Word{1} << left) - 1;
@@ -137,8 +143,8 @@ class bitmap {
   QUARRY_DEVICE simt::atomic_ref<Word> entry(word_number at) const {
     return simt::atomic_ref<Word>(words_[at.value()]);
   }
-  QUARRY_DEVICE static constexpr Word rotate_down(Word w, unsigned turn) {
-    return w >> turn | w << (-turn & (bits_per_word - 1));
+  QUARRY_DEVICE static constexpr Word rotate_right(Word w, unsigned n) {
+    return w >> n | w << (-n & (bits_per_word - 1));
   }
 
   Word* words_ = nullptr;
@@ -146,14 +152,14 @@ class bitmap {
 };
 
 template <unsigned_word Word>
-QUARRY_DEVICE Word bitmap<Word>::claim(word_number at, unsigned k, unsigned turn) const {
-  turn &= bits_per_word - 1;
+QUARRY_DEVICE Word bitmap<Word>::claim(word_number at, unsigned k, unsigned start) const {
+  start &= bits_per_word - 1;
   const auto word = entry(at);
   Word seen = word.load(simt::relaxed);
   Word got = 0;
   while (seen != 0 && k != 0) {
-    const Word chosen = rotate_down(lowest_set_bits(rotate_down(seen, turn), k),
-                                    (bits_per_word - turn) & (bits_per_word - 1));
+    const Word chosen = rotate_right(lowest_set_bits(rotate_right(seen, start), k),
+                                     (bits_per_word - start) & (bits_per_word - 1));
     const Word was = word.fetch_and(static_cast<Word>(~chosen), simt::acquire);
     got |= was & chosen;
     k -= simt::popc(static_cast<Word>(was & chosen));

@@ -1,62 +1,71 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// bounded_fifo: a lock-free queue of 32-bit values with room for Capacity = 2^s of them; the
-/// buffer of XMalloc (Huang et al. 2013), repaired.
+/// bounded_fifo: a lock-free queue of 32-bit values with a capacity of 2^s. It is the queue of
+/// XMalloc (Huang et al. 2013), with corrections.
 ///
-/// Values travel in messages {number, payload}, one 64-bit word each. The n-th value has number n
-/// (modulo 2^32): it says where the message belongs and tells it from all others that lay there.
+/// Values are stored in messages {number, payload} of one 64-bit word. The n-th value has number n
+/// (modulo 2^32). The number determines the slot of the message, and distinguishes it from earlier
+/// and later messages in the same slot.
 ///
-///   head   number of the oldest message        tail   the newest message, whole
-///   slots  message n lies in slot n mod 2^s once a newer one exists; until then only in tail
+///   head   number of the oldest message        tail   the newest message itself
+///   slots  message n is in slot n mod 2^s once a newer one exists; until then only in tail
 ///
-///            head = 5                tail = {8, d}               holds 5, 6, 7, 8
-///   slots  | {4, -} | {5, a} | {6, b} | {7, c} |                 8 goes to slot 0 when 9 comes
+///            head = 5                tail = {8, d}               contents 5, 6, 7, 8
+///   slots  | {4, -} | {5, a} | {6, b} | {7, c} |                 9 moves 8 to slot 0
 ///
-/// enqueue  read head and tail; full? else copy tail to its slot (whoever comes first does it, the
-///          others see its number there), then swing tail from n to {n + 1, value}.
-/// dequeue  read head and tail; empty? else read message `head`, from tail if it is the newest,
-///          from its slot otherwise, then swing head from n to n + 1.
+/// enqueue  loads head and tail and fails if the queue is full. Otherwise it copies tail to its
+///          slot, unless another lane has, and replaces tail {n, ...} by {n + 1, value} with a
+///          compare-and-swap.
+/// dequeue  loads head and tail and fails if the queue is empty. Otherwise it reads message `head`,
+///          from tail if it is the newest and from its slot otherwise, and replaces head n by n + 1
+///          with a compare-and-swap.
 ///
 /// Invariants
 ///   head <= tail.number + 1                                 (equal: empty)
 ///   tail.number + 1 - head <= Capacity                      (equal: full)
 ///   slot[n mod Capacity].number == n  for  tail.number - Capacity < n < tail.number; the slot of
 ///   tail.number holds that number or the one Capacity before it.
-/// head and tail only grow, one by one; a slot only goes from n to n + Capacity.
+/// head and tail grow by 1; a slot changes from n to n + Capacity only.
 ///
-/// Why the published form fails. It says full if tail.number - head + 1 == Capacity, with a head
-/// that may be old by the time tail is read. The old head makes the count too large: it is past
-/// Capacity, `==` is false, and a full queue takes one more; its slot still holds a value that
-/// nobody has taken, which is lost, while another comes out twice. `>=` is safe: heads only grow,
-/// so what is not full by an old head is not full. But then an old head may call a queue full that
-/// is not. So head is read again: if it has not moved, it had this value when tail was read, and
-/// the queue was full at that moment; if it moved, try again. Messages are read by single 64-bit
-/// loads: two halves may be of two messages. tail is never read before head: a head newer than tail
-/// counts below zero.
+/// The error of the published algorithm. It tests tail.number - head + 1 == Capacity with a head
+/// that may be stale when tail is loaded. With a stale head the count exceeds Capacity, the test is
+/// false, and a full queue accepts another value. The slot of that value still holds one that was
+/// not dequeued: the latter is lost, and another value is returned twice. The corrections:
+///   - `>=` instead of `==`. Heads only grow, so a queue that is not full by a stale head is not
+///     full.
+///   - A queue that is full by a stale head may have room. enqueue therefore loads head again. If
+///     head is unchanged, it had this value when tail was loaded, and the queue was full at that
+///     moment. Otherwise enqueue retries.
+///   - Messages are loaded as single 64-bit words. Two 32-bit loads may read two messages.
+///   - tail is never loaded before head. A head newer than tail would make the count negative.
 ///
-/// Linearizable. A dequeue takes effect where head swings, an enqueue where tail swings; "full" and
-/// "empty" are true at the moment tail was read.
-/// Lock-free. A round is repeated only when head or tail moved since it was read, which is another
-/// call's success, and each success costs any other call at most one round.
-/// Alone: dequeue 4 accesses (3 for the last message), enqueue 5, as in the paper. After a lost
-/// race the word that won it is known already, and the round is one or two accesses shorter.
+/// Linearizable: dequeue takes effect at the compare-and-swap of head, enqueue at that of tail.
+/// "Full" and "empty" hold at the load of tail.
+/// Progress: lock-free. A call retries only if head or tail has changed since it was loaded, which
+/// means that another call has succeeded; each success costs every other call at most one retry.
+/// Complexity without contention: dequeue makes 4 accesses (3 for the last message), enqueue 5, as
+/// in the paper. A failed compare-and-swap returns the new word, so a retry is one or two accesses
+/// shorter.
 ///
-/// Ordering
-///   head load, acquire    the loads of tail and slots come after it. With the release below: the
-///                         lane that moved head had seen a tail at least as new, so tail is not
-///                         older here.
-///   tail load, acquire    what an enqueuer wrote before enqueue (the memory behind the payload,
-///                         its slot copy) is visible. The re-read of head comes after it.
-///   tail swing, release   publishes that; every change of tail is a read-modify-write, so whoever
-///                         reads any later tail has it too. On failure it acquires: its value is
-///                         the next round's tail.
-///   head swing, release   the slot was read before: an enqueuer that sees the new head may
-///                         overwrite the slot. On failure it acquires, as the load.
-///   slots, relaxed        a slot is read after an acquired tail newer than its message, so at
-///                         least that message is seen; if a later one, head has moved and its swing
-///                         fails.
+/// Memory ordering
+///   load of head, acquire    precedes the loads of tail and slots. It synchronizes with the
+///                            release below: the lane that changed head had loaded a tail at least
+///                            as new, so this lane does not load an older tail.
+///   load of tail, acquire    makes visible what the enqueuing lane wrote before (the memory that
+///                            the payload names, and its copy to a slot). The second load of head
+///                            follows.
+///   CAS of tail, release     publishes these writes. Every modification of tail is a
+///                            read-modify-write operation, so a load of any later tail acquires
+///                            them, too. A failed CAS acquires: its value is the tail of the next
+///                            round.
+///   CAS of head, release     follows the load of the slot: an enqueuing lane that loads the new
+///                            head may overwrite the slot. A failed CAS acquires, as the load does.
+///   slots, relaxed           A slot is loaded after a tail newer than its message was acquired, so
+///                            the load returns that message or a later one. In the latter case head
+///                            has changed, and the CAS of head fails.
 ///
-/// Assumed: no lane sleeps through a multiple of 2^32 messages between a read and its swing.
+/// Assumption: while a lane is between a load and its compare-and-swap, fewer than 2^32 messages
+/// are enqueued.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/config.hpp>
@@ -67,7 +76,7 @@
 
 namespace quarry {
 
-/// A number and a value in one word, number above.
+/// A number and a value in one word. The number is in the upper half.
 struct fifo_message {
   std::uint32_t number;
   std::uint32_t payload;
@@ -87,7 +96,7 @@ class bounded_fifo {
  public:
   static constexpr std::uint32_t capacity = Capacity;
 
-  /// Where the queue lives; the caller's. head and tail are on lines of their own.
+  /// The memory of the queue, which the caller owns. head and tail are in different cache lines.
   struct storage {
     alignas(64) std::uint32_t head;
     alignas(64) std::uint64_t tail;
@@ -95,31 +104,32 @@ class bounded_fifo {
   };
 
   bounded_fifo() = default;
-  /// A view; may be made before its memory exists.
+  /// A view. It may be constructed before its memory exists.
   QUARRY_DEVICE explicit bounded_fifo(storage* where) : at_(where) {}
 
-  /// Makes it empty: the share of one lane out of `lanes`; nobody else may use it yet. It looks as
-  /// if the numbers up to `first` had come and gone; tests start shortly before numbers wrap.
+  /// Effects: makes the queue empty, as if all messages up to number `first` had been dequeued.
+  /// Each of `lanes` lanes calls it with its own index and initialises a part. Tests pass a `first`
+  /// shortly before the numbers wrap around. Requires: no other call is in progress.
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes,
                                 std::uint32_t first = Capacity) const;
 
-  /// Returns false where the queue was full.
+  /// Returns: false if the queue was full.
   QUARRY_DEVICE bool enqueue(std::uint32_t value) const;
 
-  /// Returns false where the queue was empty; `value` is then untouched.
+  /// Returns: false if the queue was empty; `value` is then unchanged.
   QUARRY_DEVICE bool dequeue(std::uint32_t& value) const;
 
-  // The rest is for quiescent queues.
+  // The following functions require a quiescent queue.
 
   QUARRY_DEVICE std::uint32_t size() const {
     return fifo_message::unpack(at_->tail).number + 1 - at_->head;
   }
 
-  /// Calls visit(value) for every value, oldest first.
+  /// Effects: calls visit(value) for each value, from the oldest to the newest.
   template <class Visit>
   void visit(Visit&& visit) const;
 
-  /// Empty where the invariants hold, else what is wrong.
+  /// Returns: an empty string if the invariants hold, otherwise a description of the violation.
   std::string check_invariants() const;
 
  private:
@@ -132,7 +142,7 @@ class bounded_fifo {
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> slot(std::uint32_t number) const {
     return simt::atomic_ref<std::uint64_t>(at_->slots[number % Capacity]);
   }
-  QUARRY_DEVICE void keep(fifo_message newest) const;
+  QUARRY_DEVICE void copy_to_slot(fifo_message newest) const;
 
   storage* at_ = nullptr;
 };
@@ -150,7 +160,7 @@ QUARRY_DEVICE bool bounded_fifo<Capacity>::enqueue(std::uint32_t value) const {
       newest_word = tail().load(simt::acquire);
       continue;
     }
-    keep(newest);
+    copy_to_slot(newest);
     if (tail().compare_exchange(newest_word, fifo_message{newest.number + 1, value}.packed(),
                                 simt::acq_rel))
       return true;
@@ -173,9 +183,9 @@ QUARRY_DEVICE bool bounded_fifo<Capacity>::dequeue(std::uint32_t& value) const {
   }
 }
 
-// Copies the newest message to its slot, unless somebody has.
+// Copies the newest message to its slot, unless another lane has done so.
 template <std::uint32_t Capacity>
-QUARRY_DEVICE void bounded_fifo<Capacity>::keep(fifo_message newest) const {
+QUARRY_DEVICE void bounded_fifo<Capacity>::copy_to_slot(fifo_message newest) const {
   std::uint64_t there = slot(newest.number).load(simt::relaxed);
   if (fifo_message::unpack(there).number + Capacity == newest.number)
     slot(newest.number).compare_exchange(there, newest.packed(), simt::relaxed);
@@ -212,10 +222,10 @@ std::string bounded_fifo<Capacity>::check_invariants() const {
   for (std::uint32_t back = 1; back <= Capacity; ++back) {
     const std::uint32_t expected = newest - back;
     const std::uint32_t found = fifo_message::unpack(at_->slots[expected % Capacity]).number;
-    // The slot of the newest message may have received it ahead of time.
+    // An enqueue that failed later may have copied the newest message to its slot.
     if (found == expected || (back == Capacity && found == newest)) continue;
     return "fifo: slot " + std::to_string(expected % Capacity) + " holds message " +
-           std::to_string(found) + " where " + std::to_string(expected) + " belongs";
+           std::to_string(found) + " where " + std::to_string(expected) + " is expected";
   }
   return {};
 }

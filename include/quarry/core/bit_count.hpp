@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Population count and positions of set bits: one instruction on the GPU, the functions of <bit> on
-/// the host and in constant expressions.
+/// Population count and positions of set bits: one instruction on the GPU, the functions of <bit>
+/// on the host and in constant expressions.
 
 #include <quarry/core/config.hpp>
 

@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Arithmetic on sizes and addresses: rounding, logarithms, sums that do not wrap.
-/// Everything is constexpr and callable by a lane.
+/// Arithmetic on sizes and addresses: rounding, logarithms, saturating sums and products. All
+/// functions are constexpr device code.
 ///
-/// No size wraps. malloc(SIZE_MAX - 7) must give nullptr, yet `n + 15 & ~15` makes it 0. So a
-/// result that does not fit is the largest number of its type: too large stays too large, and fits
-/// nowhere. That holds for align_up, saturating_add and saturating_multiply; where the difference
-/// matters, checked_add and checked_multiply say whether the result fitted.
+/// Sizes do not wrap around. malloc(SIZE_MAX - 7) must return nullptr, but `n + 15 & ~15` rounds
+/// this size to 0. Therefore align_up, saturating_add and saturating_multiply return the largest
+/// value of their type if the result does not fit; an allocation of that size fails. checked_add
+/// and checked_multiply report whether the result fits.
 
 #include <quarry/core/bit_count.hpp>
 #include <quarry/core/config.hpp>
@@ -27,7 +27,7 @@ template <class T>
 inline constexpr unsigned width = sizeof(T) * 8;
 }  // namespace detail
 
-/// The unsigned types sizes are made of.
+/// The unsigned integer types of sizes.
 template <class T>
 concept unsigned_word = (sizeof(T) == 4 || sizeof(T) == 8) && std::unsigned_integral<T>;
 
@@ -44,7 +44,7 @@ QUARRY_DEVICE constexpr T align_down(T n, std::type_identity_t<T> alignment) {
   return n & ~(alignment - 1);
 }
 
-/// Rounds up to a multiple of `alignment`, or the largest number where no multiple fits.
+/// Rounds up to a multiple of `alignment`. Returns the largest value of T if no multiple fits.
 /// Requires: alignment is a power of two.
 template <unsigned_word T>
 QUARRY_DEVICE constexpr T align_up(T n, std::type_identity_t<T> alignment) {
@@ -72,20 +72,21 @@ QUARRY_DEVICE constexpr unsigned log2_ceil(T n) {
   return n == 1 ? 0 : log2_floor(static_cast<T>(n - 1)) + 1;
 }
 
-/// Another place for each of the numbers up to `mask`, one below a power of two, neighbours far apart: the factor is odd.
+/// A permutation of 0 to `mask` that moves adjacent numbers far apart. Requires: mask + 1 is a
+/// power of two. The multiplier is odd, so the map is bijective.
 QUARRY_DEVICE constexpr std::uint32_t spread(std::uint32_t i, std::uint32_t mask) {
   return i * 0x9e3779b1u & mask;
 }
 
-/// ceil(n / d), without the sum that could wrap. Requires d != 0.
+/// ceil(n / d), without overflow. Requires d != 0.
 template <unsigned_word T>
 QUARRY_DEVICE constexpr T ceil_div(T n, std::type_identity_t<T> d) {
   return n / d + (n % d != 0 ? 1 : 0);
 }
 
-// ---- sums and products that do not wrap ---------------------------------------------------------
+// ---- checked and saturating arithmetic ----------------------------------------------------------
 
-/// Stores a + b and returns true, or returns false where it does not fit.
+/// Returns: whether a + b fits. Effects: stores the sum if it fits.
 template <unsigned_word T>
 QUARRY_DEVICE constexpr bool checked_add(T a, std::type_identity_t<T> b, T& sum) {
   const T s = a + b;
@@ -116,7 +117,7 @@ QUARRY_DEVICE constexpr T saturating_multiply(T a, std::type_identity_t<T> b) {
   return product;
 }
 
-/// The upper half of the product.
+/// The upper 64 bits of the product.
 QUARRY_DEVICE constexpr std::uint64_t multiply_high(std::uint64_t a, std::uint64_t b) {
   return static_cast<std::uint64_t>(static_cast<detail::uint128>(a) * b >> 64);
 }

@@ -4,14 +4,13 @@
 ///
 ///   heap<> h(1_GiB);      h.allocate(64);   bytes n = 3 * 16_KiB;      n / 16_B == 3072
 ///
-/// A plain unsigned number where bytes are wanted means bytes, so the conversion in is implicit (a
-/// signed constant is accepted when it is not negative, which the compiler checks; a signed
-/// variable is not). The way out is explicit: value(), or static_cast, so that bytes are never
-/// taken for a count of something else. 1.5 is not a number of bytes: no conversion from floating
-/// point.
+/// An unsigned integer converts to bytes implicitly. A signed constant converts if it is not
+/// negative, which the compiler checks; a signed variable does not convert, and neither does a
+/// floating-point number. The conversion to an integer is explicit, by value() or static_cast, so
+/// that a size is not mistaken for a count.
 ///
-/// Sums and products saturate (bits.hpp): a size too large stays too large. A literal that does not
-/// fit 64 bits does not compile. a - b requires b <= a.
+/// Sums and products saturate (bits.hpp). A literal that does not fit 64 bits does not compile.
+/// a - b requires b <= a.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/config.hpp>
@@ -56,7 +55,8 @@ class bytes {
   QUARRY_DEVICE constexpr bytes& operator+=(bytes b) { return *this = *this + b; }
   QUARRY_DEVICE constexpr bytes& operator-=(bytes b) { return *this = *this - b; }
 
-  // Scaling takes a plain number, a ratio of sizes is one; bytes * bytes means nothing.
+  // A size is scaled by an integer, and the ratio of two sizes is an integer. There is no bytes *
+  // bytes.
   template <std::integral Number>
   friend QUARRY_DEVICE constexpr bytes operator*(bytes a, Number n) {
     return saturating_multiply(a.value_, static_cast<std::uint64_t>(n));
@@ -87,8 +87,7 @@ consteval bytes literal(unsigned long long n, unsigned shift) {
 }
 }  // namespace detail
 
-/// `using namespace quarry::literals;` brings the suffixes alone; inside quarry they are always
-/// there.
+/// The suffixes are visible inside quarry. `using namespace quarry::literals;` imports only them.
 inline namespace literals {
 consteval bytes operator""_B(unsigned long long n) { return detail::literal(n, 0); }
 consteval bytes operator""_KiB(unsigned long long n) { return detail::literal(n, 10); }
@@ -97,8 +96,8 @@ consteval bytes operator""_GiB(unsigned long long n) { return detail::literal(n,
 consteval bytes operator""_TiB(unsigned long long n) { return detail::literal(n, 40); }
 }  // namespace literals
 
-/// For people: the largest unit that leaves at least one, and a decimal where it says something.
-/// "0 B", "1023 B", "1 KiB", "1.5 GiB". Rounded to the nearest tenth.
+/// Returns: a size for human readers, in the largest unit with a value of at least 1, rounded to
+/// the nearest tenth: "0 B", "1023 B", "1 KiB", "1.5 GiB".
 inline std::string to_text(bytes n) {
   constexpr const char* units[] = {"B", "KiB", "MiB", "GiB", "TiB", "PiB", "EiB"};
   unsigned unit = n.value() == 0 ? 0 : log2_floor(n.value()) / 10;
@@ -107,7 +106,7 @@ inline std::string to_text(bytes n) {
     return n.value() / one * 10 + (n.value() % one * 10 + one / 2) / one;
   };
   std::uint64_t tenths = tenths_in(unit);
-  if (tenths >= 10'240 && unit < 6) tenths = tenths_in(++unit);  // 1023.99 KiB reads 1 MiB
+  if (tenths >= 10'240 && unit < 6) tenths = tenths_in(++unit);  // 1023.99 KiB becomes 1 MiB
   std::string text = std::to_string(tenths / 10);
   if (tenths % 10 != 0) text += '.', text += std::to_string(tenths % 10);
   return text + " " + units[unit];

@@ -1,12 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// carve: the layout of an allocator's metadata, written once and used three times.
+/// carve: the layout of an allocator's metadata, which lies outside the pool.
 ///
-///   metadata   | next | pad | words[0] … words[n-1] | pad | … |        outside the pool of user memory
+///   metadata   | next | padding | words[0] ... words[n-1] | padding | ... |
 ///
-/// An allocator takes its arrays one after the other in its constructor. With a null base that measures
-/// (`footprint`), with the machine's memory it makes the handle for kernels, with a copy on the host it
-/// makes a handle that can walk the same structures there. Metadata is zero before the first use.
+/// The constructor of an allocator takes its arrays from a carve, one after the other. The same
+/// constructor serves three purposes, which differ in the base address of the carve:
+///   null                        computes the size of the metadata (metadata_bytes)
+///   memory of the backend       makes the handle that kernels use
+///   a copy in host memory       makes a handle that inspects the metadata on the host
+/// Metadata is zero before its first use.
 
 #include <quarry/core/bits.hpp>
 
@@ -17,7 +20,7 @@
 
 namespace quarry {
 
-/// Memory given to an allocator: user blocks lie inside, and nothing else does.
+/// The pool of an allocator. It contains blocks and nothing else.
 struct memory_range {
   std::byte* begin = nullptr;
   std::uint64_t size = 0;
@@ -30,7 +33,7 @@ struct memory_range {
 
 class carve {
  public:
-  /// Arrays start here, so that what is contended for does not share a line by accident.
+  /// The alignment of arrays. It avoids false sharing between two arrays.
   static constexpr std::uint64_t alignment = 128;
 
   struct part {
@@ -40,7 +43,7 @@ class carve {
     std::uint64_t count;
   };
 
-  carve() = default;  // measures only
+  carve() = default;  // computes sizes only
   explicit carve(std::byte* base) : base_(base) {}
 
   template <class T>
@@ -54,7 +57,8 @@ class carve {
   std::uint64_t used() const { return used_; }
   const std::vector<part>& parts() const { return parts_; }
 
-  /// "words[17]" for an address inside the metadata; empty for any other.
+  /// Returns: the element at an address inside the metadata, such as "words[17]"; empty for any
+  /// other address.
   std::string name_of(const void* address) const {
     if (base_ == nullptr) return {};
     const auto distance = static_cast<const std::byte*>(address) - base_;
@@ -74,7 +78,7 @@ class carve {
   std::vector<part> parts_;
 };
 
-/// Bytes of metadata that allocator A keeps beside a pool of this size.
+/// Returns: the size of the metadata of allocator A for a pool of `pool_bytes`.
 template <class A>
 std::uint64_t metadata_bytes(std::uint64_t pool_bytes) {
   carve measure;

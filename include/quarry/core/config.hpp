@@ -1,11 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The macros of the library, all of them.
+/// All macros of the library.
 ///
-/// A function marked QUARRY_DEVICE is code of a lane. nvcc compiles it twice: its GPU pass maps the
-/// primitives of simt/ to instructions, its host pass (and any plain C++20 compiler) maps them to
-/// the CPU executor. One source serves both machines, and both may live in one binary.
-/// QUARRY_ROLLED before a loop: not worth the registers of unrolling it.
+/// QUARRY_DEVICE   marks device code: functions that lanes call. nvcc compiles them twice. Its
+///                 device pass maps the primitives of simt/ to instructions. Its host pass, and any
+///                 C++20 compiler, maps them to the executor of the CPU backend. One binary may
+///                 contain both.
+/// QUARRY_ROLLED   precedes a loop that must not be unrolled, to save registers.
 
 #if defined(__CUDACC__)
 #define QUARRY_CUDA 1
@@ -17,7 +18,7 @@
 #define QUARRY_NOINLINE [[gnu::noinline]]
 #endif
 
-// 1 only while code for the GPU is generated.
+// 1 while nvcc generates code for the GPU.
 #if defined(__CUDA_ARCH__)
 #define QUARRY_DEVICE_CODE 1
 #define QUARRY_ROLLED _Pragma("unroll 1")
@@ -47,9 +48,9 @@
 #define QUARRY_ASAN 0
 #endif
 
-// Executor code that must not appear in a race detector's history.
+// Marks functions of the executor that ThreadSanitizer must not instrument.
 #if QUARRY_TSAN
-#define QUARRY_UNSEEN __attribute__((no_sanitize("thread"), noinline))
+#define QUARRY_NO_TSAN __attribute__((no_sanitize("thread"), noinline))
 #else
-#define QUARRY_UNSEEN
+#define QUARRY_NO_TSAN
 #endif

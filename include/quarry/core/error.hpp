@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What the library throws on the host. Messages say what was asked, what there is, what to do.
+/// The exceptions that host functions of the library throw. A message says what failed, gives the
+/// values, and says what to do.
 
 #include <new>
 #include <stdexcept>
@@ -9,19 +10,19 @@
 
 namespace quarry {
 
-/// Base of every error that is not a lack of memory.
+/// The base of all errors except out_of_memory.
 class error : public std::runtime_error {
  public:
   using std::runtime_error::runtime_error;
 };
 
-/// A kernel did something no schedule can carry out: deadlock, a wrong mask, too many steps.
+/// A kernel failed on the CPU backend: a deadlock, an invalid mask, or more steps than its limit.
 class kernel_error : public error {
  public:
   using error::error;
 };
 
-/// Memory that could not be had; a std::bad_alloc with a message.
+/// A failed allocation of memory for the library itself: a std::bad_alloc with a message.
 class out_of_memory : public std::bad_alloc {
  public:
   explicit out_of_memory(std::string what) : what_(std::move(what)) {}

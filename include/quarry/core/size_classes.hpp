@@ -5,20 +5,23 @@
 ///   Steps = 4    16 32 48 64 | 80 96 112 128 | 160 192 224 256 | 320 ...
 ///   class         0  1  2  3 |  4  5   6   7 |   8   9  10  11 |  12 ...
 ///
-/// Every doubling is cut into Steps equal steps; below 16 * Steps the step is 16, the alignment of
-/// every block. So each size is (Steps + j) << k with 1 <= j <= Steps, and a multiple of 16.
+/// Each interval [2^k, 2^(k+1)] is divided into Steps equal steps. Below 16 * Steps the step is 16,
+/// the alignment of every block. Each size is (Steps + j) << k with 1 <= j <= Steps, and a multiple
+/// of 16.
 ///
-/// class_of needs no search and no branch. With x = n - 1 and e = log2(x), the step at x is
-/// 2^e/Steps wide, so x >> (e - log2 Steps) counts Steps whole ones below 2^e and then j - 1 more;
-/// adding Steps for every doubling passed gives the class. Setting bit log2(16 * Steps) of x before
-/// taking its logarithm pins e from below, and the same formula then counts steps of 16.
+/// class_of has no loop and no branch. Let x = n - 1 and e = floor(log2(x)). The step at x is
+/// 2^e / Steps. Hence x >> (e - log2(Steps)) = Steps + j - 1, where j - 1 is the number of steps
+/// between 2^e and x. The class is this number plus Steps for each doubling below x. Setting bit
+/// log2(16 * Steps) of x before the logarithm bounds e from below; the same formula then counts
+/// steps of 16.
 ///
-/// There is no table in memory on the device. size_of is a shift. To divide n by m * 16 << k: n >> (4 + k), then by
-/// m <= 2 * Steps, which is a multiplication with 2^15 / m, rounded up, and a shift. With an error below 8 in that
-/// number the quotient is right as long as n <= 2^16; and 16 bits for each m fit into a few 64-bit
-/// constants. The host's table `sizes` exists for printing and for the checks below.
+/// Device code reads no table. size_of is a shift. A division of n by m * 16 << k, with
+/// m <= 2 * Steps, is n >> (4 + k), then a multiplication by ceil(2^15 / m), then a shift. The
+/// error of the multiplier is below 8, so the quotient is exact for n <= 2^16. The multipliers have
+/// 16 bits each and are packed into 64-bit constants. The table `sizes` serves host code and the
+/// checks below.
 ///
-/// Waste: size - n < max(16, size / (Steps + 1)), asserted for every class.
+/// Internal fragmentation: size - n < max(16, size / (Steps + 1)), asserted for every class.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/config.hpp>
@@ -29,10 +32,10 @@
 
 namespace quarry {
 
-/// Divides offsets in a segment by a block size.
+/// Divides an offset by a block size.
 struct size_divider {
   static constexpr unsigned bits = 15;
-  static constexpr std::uint32_t most = 1u << 16;  // that it divides
+  static constexpr std::uint32_t most = 1u << 16;  // the largest dividend
 
   std::uint32_t multiplier;
   std::uint32_t shift;
@@ -44,7 +47,7 @@ struct size_divider {
 
 namespace detail {
 
-/// The endless sequence 16, 32, 48 ... for a number of steps; size_classes cuts a piece out of it.
+/// The unbounded sequence of sizes 16, 32, 48 ...; size_classes uses an interval of it.
 template <std::uint32_t Steps>
 struct size_sequence {
   static constexpr std::uint32_t granule = 16;
@@ -52,12 +55,12 @@ struct size_sequence {
   static constexpr unsigned linear_bits =
       log2_floor(granule) + step_bits;  // steps of 16 up to 2^this
 
-  static_assert(is_power_of_two(Steps) && Steps >= 2 && Steps <= 8, "2, 4 or 8 steps a doubling");
+  static_assert(is_power_of_two(Steps) && Steps >= 2 && Steps <= 8, "Steps must be 2, 4 or 8");
 
-  /// Where n bytes go. Requires 1 <= n <= 2^31.
+  /// Returns: the position of the smallest size that holds n bytes. Requires 1 <= n <= 2^31.
   QUARRY_DEVICE static constexpr std::uint32_t position(std::uint32_t n) {
     const std::uint32_t x = n - 1;
-    const unsigned e = simt::highest_bit(x | 1u << linear_bits);
+    const unsigned e = highest_bit(x | 1u << linear_bits);
     return Steps * (e - linear_bits) + (x >> (e - step_bits));
   }
 
@@ -72,7 +75,7 @@ struct size_sequence {
             log2_floor(granule) + doublings(position)};
   }
 
-  /// Whether a piece of the sequence is what the head of this file says.
+  /// Returns: whether the properties at the top of this file hold for an interval of the sequence.
   static constexpr bool sound(std::uint32_t first, std::uint32_t count) {
     for (std::uint32_t p = first; p < first + count; ++p) {
       const std::uint32_t here = size(p);
@@ -91,11 +94,11 @@ struct size_sequence {
   }
 
  private:
-  /// That the step at this position has grown by.
+  /// The number of times that the step has doubled before this position.
   QUARRY_DEVICE static constexpr std::uint32_t doublings(std::uint32_t position) {
     return position < Steps ? 0 : position / Steps - 1;
   }
-  /// For m = 4w + 1 … 4w + 4, up to 2 * Steps.
+  /// The multipliers for m = 4w + 1 to 4w + 4.
   QUARRY_DEVICE static constexpr std::uint64_t multiplier_word(std::uint32_t w) {
     if (w == 0 || Steps == 2) return multipliers(1);
     if (w == 1 || Steps == 4) return multipliers(5);
@@ -127,7 +130,7 @@ class size_classes {
   static_assert(sequence::size(first + count - 1) == Largest, "the largest size must be a class");
   static_assert(sequence::sound(first, count));
 
-  /// Whether some class holds n bytes. False for 0 and for any size too large.
+  /// Returns: whether a class holds n bytes. False for 0 and for n > Largest.
   QUARRY_DEVICE static constexpr bool fits(std::size_t n) { return n - 1 < Largest; }
 
   /// The smallest class that holds n bytes. Requires fits(n).
@@ -136,12 +139,13 @@ class size_classes {
     return sequence::position(size < Smallest ? Smallest : size) - first;
   }
 
-  /// Bytes in a block of class c. Requires c < count.
+  /// The block size of class c. Requires c < count.
   QUARRY_DEVICE static constexpr std::uint32_t size_of(std::uint32_t c) {
     return sequence::size(c + first);
   }
 
-  /// Divides an offset up to 64 KiB by size_of(c): the number of the block that holds the offset.
+  /// Divides an offset of at most 64 KiB by size_of(c). The quotient is the index of the block that
+  /// contains the offset.
   QUARRY_DEVICE static constexpr size_divider divider_of(std::uint32_t c) {
     return sequence::divider(c + first);
   }
@@ -153,15 +157,16 @@ class size_classes {
     return all;
   }();
 
-  /// The most that one block wastes, in thousandths of its size, rounded up; over requests larger
-  /// than `above`. A small request wastes up to 15 bytes of 16, hence the bound on the request.
+  /// The maximum internal fragmentation of a block, in thousandths of its size, rounded up, over
+  /// all requests larger than `above`. Requests of a few bytes waste most of a 16-byte block, hence
+  /// the lower bound.
   static constexpr std::uint32_t worst_waste_permille(std::uint32_t above) {
     std::uint64_t worst = 0;
     for (std::uint32_t c = 0; c < count; ++c) {
       const std::uint32_t size = sequence::size(first + c);
       const std::uint32_t below = c == 0 ? 0 : sequence::size(first + c - 1);
       const std::uint32_t least =
-          (below > above ? below : above) + 1;  // smallest request it serves
+          (below > above ? below : above) + 1;  // the smallest request of the class
       if (least > size) continue;
       const std::uint64_t waste = (std::uint64_t{size - least} * 1000 + size - 1) / size;
       worst = waste > worst ? waste : worst;

@@ -1,24 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// strong: an integer that is not mixed up with another one.
+/// strong: an integer type that does not convert to other integer types.
 ///
 ///   using word_number = strong<struct word_number_tag, std::uint32_t>;
 ///   using bit_number  = strong<struct bit_number_tag, std::uint64_t>;
 ///   word_number{3} == bit_number{3}      does not compile
 ///
-/// An allocator juggles words, bits, slots, segments and classes, all of them small integers;
-/// passing one for the other compiles and is found late. The name of the tag is the whole type;
-/// there is no cost at run time (same size, trivially copyable, everything constexpr and callable
-/// by a lane).
+/// The indices of words, bits, slots, segments and size classes are all small integers. Strong
+/// types let the compiler find an index that is passed for another one. The tag distinguishes the
+/// types. There is no cost at run time: a strong type has the size of its representation, is
+/// trivially copyable, and all of its operations are constexpr device code.
 ///
-/// What arithmetic makes sense depends on what is named:
+/// The kind determines the arithmetic:
 ///
-///   ordinal    the third word, the 12th slot. Steps and distances are plain numbers:
+///   ordinal    An index, such as the third word. Distances are plain integers:
 ///              ordinal + n, ordinal - n, ++, --, ordinal - ordinal = n. No sum, no product.
-///   quantity   so many slots, so many pins. Sums and differences stay quantities, a plain number
-///              scales: q + q, q - q, q * n, n * q, q / n, q / q = n, q % q = q.
+///   quantity   A count, such as a number of slots. Sums and differences are quantities, and a
+///              plain integer scales: q + q, q - q, q * n, n * q, q / n, q / q = n, q % q = q.
 ///
-/// Nothing here is checked for wrapping: see bits.hpp for sums that must not wrap.
+/// Overflow is not checked; bits.hpp has checked and saturating arithmetic.
 
 #include <quarry/core/config.hpp>
 
@@ -39,7 +39,7 @@ class strong {
 
   QUARRY_DEVICE constexpr Rep value() const { return value_; }
 
-  // Written out, not defaulted from <=>: std::strong_ordering is host code to nvcc.
+  // The operators are not defaulted from <=>: nvcc treats std::strong_ordering as host code.
   friend QUARRY_DEVICE constexpr bool operator==(strong a, strong b) {
     return a.value_ == b.value_;
   }
@@ -68,7 +68,7 @@ concept strong_ordinal = detail::is_strong<T> && T::kind == strong_kind::ordinal
 template <class T>
 concept strong_quantity = detail::is_strong<T> && T::kind == strong_kind::quantity;
 
-// ---- an ordinal moves by plain numbers ----------------------------------------------------------
+// ---- ordinals -----------------------------------------------------------------------------------
 
 template <strong_ordinal S>
 QUARRY_DEVICE constexpr S operator+(S a, typename S::rep n) {
@@ -91,7 +91,7 @@ QUARRY_DEVICE constexpr S& operator--(S& a) {
   return a = a - 1;
 }
 
-// ---- a quantity adds to its like and is scaled by plain numbers ---------------------------------
+// ---- quantities ---------------------------------------------------------------------------------
 
 template <strong_quantity S>
 QUARRY_DEVICE constexpr S operator+(S a, S b) {

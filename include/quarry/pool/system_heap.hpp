@@ -65,7 +65,7 @@ class system_heap {
 #if QUARRY_DEVICE_CODE
     return ::malloc(n);
 #else
-    simt::exec::before_access();
+    simt::detail::before_access();
     void* block = std::malloc(n);
     if (block == nullptr) return nullptr;
     const std::uint64_t taken = ::malloc_usable_size(block);
@@ -84,7 +84,7 @@ class system_heap {
 #if QUARRY_DEVICE_CODE
     ::free(block);
 #else
-    simt::exec::before_access();
+    simt::detail::before_access();
     bytes_ref().fetch_sub(::malloc_usable_size(block), std::memory_order_relaxed);
     blocks_ref().fetch_sub(1, std::memory_order_relaxed);
     std::free(block);

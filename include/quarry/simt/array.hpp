@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Memory of a machine, and arrays in it that the host can read and write between kernels.
+/// Memory of a backend, and arrays in it that the host reads and writes between kernels.
 
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
@@ -19,8 +19,8 @@
 
 namespace quarry::simt {
 
-/// Allocation and copying, one specialisation per backend. Fresh memory is zero. Streams: stream.hpp;
-/// copy always waits, zero never does.
+/// Allocates, copies and clears the memory of a backend. New memory is zero. copy() always waits
+/// for its stream, zero() never does (stream.hpp).
 template <class Backend>
 struct memory;
 
@@ -78,7 +78,7 @@ struct memory<cuda> {
 };
 #endif
 
-/// n elements in a machine's memory, zero at first.
+/// An array of n elements in the memory of a backend, initially zero.
 template <class T, class Backend>
 class array {
   static_assert(std::is_trivially_copyable_v<T>);
@@ -105,8 +105,8 @@ class array {
   }
   void from_host(std::span<const T> values) {
     if (values.size() != size_)
-      throw error("array of " + std::to_string(size_) + " elements filled from " +
-                  std::to_string(values.size()));
+      throw error("an array of " + std::to_string(size_) + " elements can not be filled from " +
+                  std::to_string(values.size()) + " values");
     memory<Backend>::copy(data_, values.data(), size_ * sizeof(T));
   }
   void fill_zero() { memory<Backend>::zero(data_, size_ * sizeof(T)); }

@@ -1,18 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// atomic_ref: a shared word that lanes change together.
+/// atomic_ref: atomic operations on a word in memory that lanes share.
 ///
-/// On the GPU it has device scope and is the bare instruction for global memory, where the word must lie
-/// (ptx_atomic.hpp). On the CPU it is std::atomic_ref, and each operation is a place where the executor may switch
-/// lanes, counts the access and can be watched. The memory order is always written out, since a fence
-/// elsewhere is invisible to race detectors. Operations without a result (`add`, `bit_or`, ...) do not
-/// make the lane wait for memory.
+/// CUDA: each operation has device scope and is one instruction for global memory. The word must be
+/// in global memory (detail/ptx_atomic.hpp).
+/// CPU: the operations are those of std::atomic_ref. Each is a scheduling point of the executor, is
+/// counted, and is reported to the tracer.
 ///
-/// T: an integer of 32 or 64 bits.
+/// Every operation names its memory order, since race detectors do not see separate fences.
+/// Operations without a result (`add`, `sub`, `bit_and`, `bit_or`) do not make the lane wait for
+/// memory.
+///
+/// T is an integer of 32 or 64 bits.
 
 #include <quarry/core/config.hpp>
-#include <quarry/simt/executor/executor.hpp>
-#include <quarry/simt/ptx_atomic.hpp>
+#include <quarry/simt/detail/executor_interface.hpp>
+#include <quarry/simt/detail/ptx_atomic.hpp>
 
 #include <atomic>
 #include <concepts>
@@ -25,17 +28,20 @@ inline constexpr std::memory_order relaxed = std::memory_order_relaxed;
 inline constexpr std::memory_order acquire = std::memory_order_acquire;
 inline constexpr std::memory_order release = std::memory_order_release;
 inline constexpr std::memory_order acq_rel = std::memory_order_acq_rel;
-/// Orders that are cheaper on a GPU, where a fence costs as much as two atomics and an acquire empties the
-/// multiprocessor's cache. On the CPU they are what the name of the plain order says.
-///   by_value     acquire, for a read whose value everything depends on that comes after: an address computed from
-///                it, or a branch. A GPU performs no access before it knows where and whether. Data reached that
-///                way must not be read through the cache (atomic loads are not), or be the reader's own.
-///   after_loads  release, for a write after a branch on what loads or atomics found: these are over, and others may
-///                overwrite what was read.
-///   before_fence acquire, for reads of many words, and then one fence_loads() for all of them.
-///   after_fence  release, for a write with a fence_stores() some way before it, while other things happen.
-///   between_fences  acquire and release, with a fence_stores() before it, and after it a release to whoever goes on
-///                with what was acquired.
+
+/// Memory orders that are relaxed on a GPU, where the surrounding code already provides the
+/// ordering. There a fence costs as much as two atomics, and an acquire invalidates the L1 cache.
+/// On the CPU each is the standard order that is named first.
+///   by_value        Acquire, for a read on whose value every later access depends, through an
+///                   address or a branch. A GPU does not speculate: it performs no access before
+///                   its address and its condition are known. The later accesses must bypass the L1
+///                   cache, as atomic loads do, or read data that only this lane writes.
+///   after_loads     Release, for a write behind a branch on the results of loads or atomics. These
+///                   accesses are complete, and other lanes may overwrite the words that were read.
+///   before_fence    Acquire, for reads of several words that one fence_loads() follows.
+///   after_fence     Release, for a write that a fence_stores() precedes.
+///   between_fences  Acquire and release, with a fence_stores() before the access. A release to the
+///                   lane that uses the acquired data must follow.
 #if QUARRY_DEVICE_CODE
 inline constexpr std::memory_order by_value = std::memory_order_relaxed;
 inline constexpr std::memory_order after_loads = std::memory_order_relaxed;
@@ -60,30 +66,31 @@ QUARRY_DEVICE inline void fence_stores() {
 #endif
 }
 
-namespace exec {
+namespace detail {
 
-/// An access of the running lane, or of a plain host thread (then nothing is counted).
+/// A scheduling point of the running lane. It has no effect on a host thread outside kernels.
 inline void before_access() {
-  if (executor* e = executor::here()) {
-    unseen guard;
-    e->point();
+  if (executor_interface* e = executor_interface::current()) {
+    tsan_ignore guard;
+    e->before_access();
   }
 }
+/// Counts an access of the running lane and reports it to the tracer.
 inline void after_access(access kind, const char* what, const void* where, std::uint64_t before,
                          std::uint64_t after) {
-  if (executor* e = executor::here()) {
-    unseen guard;
-    e->note(kind, what, where, before, after);
+  if (executor_interface* e = executor_interface::current()) {
+    tsan_ignore guard;
+    e->after_access(kind, what, where, before, after);
   }
 }
 
-/// The order of the load in a failed exchange: no release in it.
+/// The memory order of a compare_exchange that fails: it only loads.
 QUARRY_DEVICE constexpr std::memory_order on_failure(std::memory_order o) {
   if (o == std::memory_order_acq_rel) return std::memory_order_acquire;
   return o == std::memory_order_release ? std::memory_order_relaxed : o;
 }
 
-}  // namespace exec
+}  // namespace detail
 
 template <class T>
 concept atomic_word = std::integral<T> &&(sizeof(T) == 4 || sizeof(T) == 8);
@@ -98,15 +105,16 @@ class atomic_ref {
 #if QUARRY_DEVICE_CODE
     return gpu::load(word_, o);
 #else
-    exec::before_access();
+    detail::before_access();
     const T v = std::atomic_ref<T>(*word_).load(o);
-    exec::after_access(exec::access::load, "load", word_, raw(v), raw(v));
+    detail::after_access(detail::access::load, "load", word_, raw(v), raw(v));
     return v;
 #endif
   }
 
-  /// What it was at some time in this kernel: on a GPU from the multiprocessor's own cache, so that thousands may ask for
-  /// one word and not queue. For advice only.
+  /// A cached load: returns a value that the word had at some time during this kernel. On a GPU the
+  /// L1 cache serves it, so that many lanes can poll one word without contention. The result is a
+  /// hint.
   QUARRY_DEVICE T load_cached() const {
 #if QUARRY_DEVICE_CODE
     return gpu::load_cached(word_);
@@ -119,9 +127,9 @@ class atomic_ref {
 #if QUARRY_DEVICE_CODE
     gpu::store(word_, v, o);
 #else
-    exec::before_access();
+    detail::before_access();
     std::atomic_ref<T>(*word_).store(v, o);
-    exec::after_access(exec::access::store, "store", word_, raw(v), raw(v));
+    detail::after_access(detail::access::store, "store", word_, raw(v), raw(v));
 #endif
   }
 
@@ -130,12 +138,12 @@ class atomic_ref {
     return gpu::exchange(word_, v, o);
 #else
     return on_cpu(
-        "exchange", exec::access::atomic, [&](auto w) { return w.exchange(v, o); },
+        "exchange", detail::access::atomic, [&](auto w) { return w.exchange(v, o); },
         [&](T) { return v; });
 #endif
   }
 
-  /// Strong. On failure `expected` becomes the value found.
+  /// A strong compare-and-swap. On failure `expected` receives the value of the word.
   QUARRY_DEVICE bool compare_exchange(T& expected, T desired, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     const T found = gpu::compare_exchange(word_, expected, desired, o);
@@ -143,12 +151,12 @@ class atomic_ref {
     expected = found;
     return done;
 #else
-    exec::before_access();
+    detail::before_access();
     const bool done = std::atomic_ref<T>(*word_).compare_exchange_strong(expected, desired, o,
-                                                                         exec::on_failure(o));
-    exec::after_access(exec::access::atomic,
-                       done ? "compare_exchange" : "compare_exchange (failed)", word_,
-                       raw(expected), raw(done ? desired : expected));
+                                                                         detail::on_failure(o));
+    detail::after_access(detail::access::atomic,
+                         done ? "compare_exchange" : "compare_exchange (failed)", word_,
+                         raw(expected), raw(done ? desired : expected));
     return done;
 #endif
   }
@@ -158,7 +166,7 @@ class atomic_ref {
     return gpu::fetch_add(word_, v, o);
 #else
     return on_cpu(
-        "fetch_add", exec::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
+        "fetch_add", detail::access::atomic, [&](auto w) { return w.fetch_add(v, o); },
         [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
 #endif
   }
@@ -167,7 +175,7 @@ class atomic_ref {
     return gpu::fetch_add(word_, negative(v), o);
 #else
     return on_cpu(
-        "fetch_sub", exec::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
+        "fetch_sub", detail::access::atomic, [&](auto w) { return w.fetch_sub(v, o); },
         [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
 #endif
   }
@@ -176,7 +184,7 @@ class atomic_ref {
     return gpu::fetch_and(word_, v, o);
 #else
     return on_cpu(
-        "fetch_and", exec::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
+        "fetch_and", detail::access::atomic, [&](auto w) { return w.fetch_and(v, o); },
         [&](T x) { return static_cast<T>(x & v); });
 #endif
   }
@@ -185,7 +193,7 @@ class atomic_ref {
     return gpu::fetch_or(word_, v, o);
 #else
     return on_cpu(
-        "fetch_or", exec::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
+        "fetch_or", detail::access::atomic, [&](auto w) { return w.fetch_or(v, o); },
         [&](T x) { return static_cast<T>(x | v); });
 #endif
   }
@@ -194,7 +202,7 @@ class atomic_ref {
     return gpu::fetch_xor(word_, v, o);
 #else
     return on_cpu(
-        "fetch_xor", exec::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
+        "fetch_xor", detail::access::atomic, [&](auto w) { return w.fetch_xor(v, o); },
         [&](T x) { return static_cast<T>(x ^ v); });
 #endif
   }
@@ -204,7 +212,7 @@ class atomic_ref {
 #else
     const auto pick = [&](T x) { return v < x ? v : x; };
     return on_cpu(
-        "fetch_min", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
+        "fetch_min", detail::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
 #endif
   }
   QUARRY_DEVICE T fetch_max(T v, std::memory_order o) const {
@@ -213,17 +221,17 @@ class atomic_ref {
 #else
     const auto pick = [&](T x) { return v > x ? v : x; };
     return on_cpu(
-        "fetch_max", exec::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
+        "fetch_max", detail::access::atomic, [&](auto w) { return replace(w, pick, o); }, pick);
 #endif
   }
 
-  // The same without a result: the lane does not wait.
+  // Operations without a result: the lane does not wait for memory.
   QUARRY_DEVICE void add(T v, std::memory_order o) const {
 #if QUARRY_DEVICE_CODE
     gpu::add(word_, v, o);
 #else
     on_cpu(
-        "add", exec::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
+        "add", detail::access::posted_atomic, [&](auto w) { return w.fetch_add(v, o); },
         [&](T x) { return static_cast<T>(raw(x) + raw(v)); });
 #endif
   }
@@ -232,7 +240,7 @@ class atomic_ref {
     gpu::add(word_, negative(v), o);
 #else
     on_cpu(
-        "sub", exec::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
+        "sub", detail::access::posted_atomic, [&](auto w) { return w.fetch_sub(v, o); },
         [&](T x) { return static_cast<T>(raw(x) - raw(v)); });
 #endif
   }
@@ -241,7 +249,7 @@ class atomic_ref {
     gpu::bit_and(word_, v, o);
 #else
     on_cpu(
-        "bit_and", exec::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
+        "bit_and", detail::access::posted_atomic, [&](auto w) { return w.fetch_and(v, o); },
         [&](T x) { return static_cast<T>(x & v); });
 #endif
   }
@@ -250,7 +258,7 @@ class atomic_ref {
     gpu::bit_or(word_, v, o);
 #else
     on_cpu(
-        "bit_or", exec::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
+        "bit_or", detail::access::posted_atomic, [&](auto w) { return w.fetch_or(v, o); },
         [&](T x) { return static_cast<T>(x | v); });
 #endif
   }
@@ -260,21 +268,21 @@ class atomic_ref {
   using gpu = ptx_atomic<T>;
   __device__ static T negative(T v) { return static_cast<T>(std::make_unsigned_t<T>{0} - raw(v)); }
 #endif
-  // Values as watchers see them; also the way to add without signed overflow.
+  // The bits of a value. The tracer shows them, and additions on them do not overflow.
   QUARRY_DEVICE static constexpr std::uint64_t raw(T v) {
     return static_cast<std::make_unsigned_t<T>>(v);
   }
   template <class Change, class Result>
-  T on_cpu(const char* what, exec::access kind, Change&& change, Result&& result) const {
-    exec::before_access();
+  T on_cpu(const char* what, detail::access kind, Change&& change, Result&& result) const {
+    detail::before_access();
     const T old = change(std::atomic_ref<T>(*word_));
-    exec::after_access(kind, what, word_, raw(old), raw(result(old)));
+    detail::after_access(kind, what, word_, raw(old), raw(result(old)));
     return old;
   }
   template <class Pick>
   static T replace(std::atomic_ref<T> w, Pick&& pick, std::memory_order o) {
     T old = w.load(relaxed);
-    while (!w.compare_exchange_weak(old, pick(old), o, exec::on_failure(o))) {
+    while (!w.compare_exchange_weak(old, pick(old), o, detail::on_failure(o))) {
     }
     return old;
   }
@@ -282,8 +290,8 @@ class atomic_ref {
   T* word_;
 };
 
-/// Stores 0 to four words side by side, the first at a multiple of 16 bytes. On a GPU it is one access, but each word is
-/// stored for itself, relaxed.
+/// Effects: stores 0 to four adjacent words, each with a relaxed store. On a GPU it is one access.
+/// Requires: `words` is aligned to 16 bytes.
 QUARRY_DEVICE inline void clear_four(std::uint32_t* words) {
 #if QUARRY_DEVICE_CODE
   ptx_clear_four(words);

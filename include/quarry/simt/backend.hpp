@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The two machines that run device code.
+/// The backends that run device code: `cpu` and `cuda`.
 
 #include <quarry/core/config.hpp>
 
 namespace quarry {
 
-struct cpu;   // the executor of simt/executor: lanes are fibers, blocks run on worker threads
-struct cuda;  // an NVIDIA GPU; only where nvcc compiles
+struct cpu;   // the executor in quarry::cpu: lanes are fibers, blocks run on worker threads
+struct cuda;  // an NVIDIA GPU; only in files that nvcc compiles
 
 #if QUARRY_CUDA
 using default_backend = cuda;
@@ -23,8 +23,8 @@ concept backend = requires {
 struct cpu {
   using is_backend = void;
   static constexpr const char* name = "cpu";
-  // Blocks are dealt to this many imaginary multiprocessors, so that code which keeps one thing per
-  // multiprocessor behaves the same on every host.
+  // The number of multiprocessors that sm_id() simulates. It is constant, so that code with state
+  // per multiprocessor behaves the same on every host.
   static constexpr unsigned multiprocessors = 8;
 };
 

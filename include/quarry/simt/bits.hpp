@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Lane masks: one bit for each lane of a warp.
+/// Lane masks: one bit per lane of a warp.
 
 #include <quarry/core/bit_count.hpp>
 

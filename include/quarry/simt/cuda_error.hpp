@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// CUDA's return codes as exceptions; empty without nvcc.
+/// Converts CUDA error codes to exceptions. The header is empty without nvcc.
 
 #include <quarry/core/config.hpp>
 #include <quarry/core/error.hpp>
@@ -12,9 +12,10 @@
 
 namespace quarry::simt {
 
+/// Throws: quarry::error if `code` is an error. `doing` names the call in the message.
 inline void check_cuda(cudaError_t code, const char* doing) {
   if (code == cudaSuccess) return;
-  (void)cudaGetLastError();  // a failed call must not be reported twice
+  (void)cudaGetLastError();  // clears the error, so that it is reported once
   throw error(std::string(doing) + ": " + cudaGetErrorName(code) + " (" + cudaGetErrorString(code) +
               ")");
 }

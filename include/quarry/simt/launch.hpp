@@ -1,16 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// launch<Backend>(grid, kernel, stream): runs kernel() once per lane.
+/// launch<Backend>(grid, kernel, stream): calls kernel() once per lane.
 ///
 /// Without a stream, launch waits until the kernel has ended, so that an error appears where it was
 /// caused. With a stream, launch enqueues the kernel and returns; the next call that waits for the
-/// stream reports an error of the kernel (stream.hpp). On the CPU backend the kernel has always ended
-/// when launch returns. Device code of this library needs nothing from launch: CUDA's own <<<>>> is
-/// equivalent.
+/// stream reports an error of the kernel (stream.hpp). On the CPU backend the kernel has always
+/// ended when launch returns. The device code of this library does not depend on launch: CUDA's own
+/// <<<>>> is equivalent.
+///
+/// launch<cpu> needs the library quarry::cpu. Without it the linker reports
+/// `quarry::simt::needs_quarry_cpu::run_grid` as undefined (detail/cpu_library.hpp).
 
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
-#include <quarry/simt/executor/worker_pool.hpp>
+#include <quarry/simt/detail/cpu_library.hpp>
 #include <quarry/simt/stream.hpp>
 
 #include <cstdint>
@@ -21,9 +24,9 @@ namespace quarry {
 
 struct grid {
   std::uint32_t blocks = 1;
-  std::uint32_t threads = 32;    // a block, at most 1024
-  unsigned workers = 0;          // cpu: OS threads, 0 for the default
-  std::uint64_t step_limit = 0;  // cpu: atomics a block may take before the run fails; 0: no limit
+  std::uint32_t threads = 32;    // per block, at most 1024
+  unsigned workers = 0;          // cpu: the number of OS threads; 0: simt::default_workers()
+  std::uint64_t step_limit = 0;  // cpu: a block with more accesses fails; 0: no limit
 };
 
 namespace simt {
@@ -34,8 +37,12 @@ inline void check_grid(const grid& g) {
               " threads: both must be at least 1, and a block holds at most 1024 threads");
 }
 
+/// Returns: the number of OS threads that run a grid on the CPU backend by default. The environment
+/// variable QUARRY_WORKERS sets it.
+inline unsigned default_workers() { return needs_quarry_cpu::default_workers(); }
+
 template <class Kernel>
-exec::job make_job(const grid& g, const Kernel& kernel) {
+detail::job make_job(const grid& g, const Kernel& kernel) {
   return {[](const void* k) { (*static_cast<const Kernel*>(k))(); }, &kernel, g.blocks, g.threads};
 }
 
@@ -53,7 +60,7 @@ void launch(const grid& g, const Kernel& kernel,
             [[maybe_unused]] std::type_identity_t<stream_ref<Backend>> stream = {}) {
   simt::check_grid(g);
   if constexpr (std::is_same_v<Backend, cpu>) {
-    simt::exec::worker_pool::instance().run(simt::make_job(g, kernel), g.workers, g.step_limit);
+    simt::needs_quarry_cpu::run_grid(simt::make_job(g, kernel), g.workers, g.step_limit);
   } else {
 #if QUARRY_CUDA
     simt::run_kernel<<<g.blocks, g.threads, 0, stream.get()>>>(kernel);

@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// out_of_line: a call that does not cost its caller registers.
+/// out_of_line: a call of a member function that does not raise the register count of its caller.
 ///
-/// A GPU function that is merely not inlined shares out registers with its callers: a kernel needs the sum along
-/// the longest chain of calls, and every lane pays for it, also those that never call. A function whose address is
-/// taken keeps to the calling convention: it saves on the stack what it overwrites, and a kernel needs the
-/// registers of its largest function only. The call itself stays direct, so the compiler knows how deep the stack
-/// gets. Rare paths are called like this:
+/// nvcc allocates the registers of a noinline function together with those of its callers. A kernel
+/// then needs the sum of the registers along the longest chain of calls, and all lanes pay for it.
+/// A function whose address is taken follows the calling convention instead: it saves the registers
+/// that it overwrites on the stack, and the kernel needs the registers of its largest function
+/// only. The call is direct, so the compiler still computes the stack size. Slow paths use it:
 ///
 ///   return simt::out_of_line<&slab::malloc_large>(self, n);
 ///
-/// `self` must lie in memory that all lanes can read. A small object can also be passed as it is, in registers; then
-/// nothing of it has to be loaded:
+/// `self` must point to memory that all lanes can read. An object of up to 16 bytes can be passed
+/// by value, in registers:
 ///
 ///   return simt::out_of_line<&index_set::set_hint>(set, word);
 ///
-/// A function that calls nothing, and is called last, is better off without the convention, which alone costs a small
-/// kernel eight registers or more: out_of_line_leaf.
+/// out_of_line_leaf is a noinline call without the calling convention, which alone costs a small
+/// kernel eight or more registers. It suits functions that call no other function and are called
+/// last.
 ///
-/// What many warps call at once had better get what it needs as arguments, like that: members that are loaded through
-/// `self` lie in one or two lines of memory, and the warps queue for them. On the CPU it is a plain call.
+/// Functions that many warps call at once should take their operands by value: members that are
+/// loaded through `self` share one or two cache lines, and these loads contend. On the CPU, each of
+/// the three is a plain call.
 
 #include <quarry/core/config.hpp>
 

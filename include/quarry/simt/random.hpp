@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Random numbers private to a lane: four instructions a draw, one register of state.
+/// lane_random: a random number generator in one register. A draw takes four instructions. Each
+/// lane has its own. Host code uses core/random.hpp.
 
 #include <quarry/core/config.hpp>
 
@@ -8,14 +9,14 @@
 
 namespace quarry::simt {
 
-/// A bijection of 32 bits that leaves no visible pattern; for seeds and hashes.
+/// A bijective hash of 32 bits (Wellons 2018), for seeds and hash tables.
 QUARRY_DEVICE constexpr std::uint32_t scramble(std::uint32_t x) {
   x = (x ^ (x >> 16)) * 0x7feb352du;
   x = (x ^ (x >> 15)) * 0x846ca68bu;
   return x ^ (x >> 16);
 }
 
-/// xorshift32: the state is never zero, and all other states follow each other in one cycle.
+/// xorshift32 (Marsaglia 2003): the state is never zero, and the period is 2^32 - 1.
 class lane_random {
  public:
   QUARRY_DEVICE explicit constexpr lane_random(std::uint64_t seed)
@@ -30,7 +31,7 @@ class lane_random {
     state_ ^= state_ << 5;
     return state_;
   }
-  /// Uniform in [0, n) up to n / 2^32.
+  /// Returns a number in [0, n). Each is drawn with the same probability, up to n / 2^32.
   QUARRY_DEVICE constexpr std::uint32_t below(std::uint32_t n) {
     return static_cast<std::uint32_t>((std::uint64_t{next()} * n) >> 32);
   }

@@ -1,11 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Sums, extremes and prefix sums over the lanes of a mask.
+/// Reductions and prefix sums over the lanes of a mask.
 ///
-/// Since sm_80 a warp reduces 32-bit words in one instruction; wider words and older chips take a
-/// shuffle per lane. The scan uses ballots: for each bit b that any lane has, the lanes below me that
-/// have it add 2^b each. It works for any mask without a tree over its holes, gives the total too, and
-/// for equal powers of two (the usual request) it is one ballot.
+/// From sm_80 on, a warp reduces 32-bit words with one instruction. Wider words and older GPUs take
+/// a shuffle per lane.
+///
+/// scan_add uses ballots. For each bit b that is set in the value of any lane, each lower lane with
+/// this bit adds 2^b to the prefix sum of the caller. The method works for every mask and yields
+/// the total as well. It takes one ballot if all lanes pass the same power of two, which is the
+/// common case.
 
 #include <quarry/simt/collective.hpp>
 
@@ -13,8 +16,8 @@ namespace quarry::simt {
 
 template <class T>
 struct scan_result {
-  T before;  // sum over the lanes of the mask below this one
-  T total;   // sum over all lanes of the mask
+  T before;  // the sum of the lanes of the mask with a smaller index
+  T total;   // the sum of all lanes of the mask
 };
 
 template <class T>
@@ -49,7 +52,8 @@ QUARRY_DEVICE T reduce_and(lane_mask mask, T value) {
   return gpu::reduce_by_shuffles(mask, value, [](T a, T b) { return static_cast<T>(a & b); });
 #endif
 #else
-  return exec::unpack<T>(exec::meet(exec::and_kind, mask, exec::pack(value)).first);
+  return detail::unpack<T>(
+      detail::run_collective(detail::and_kind, mask, detail::pack(value)).first);
 #endif
 }
 
@@ -68,7 +72,8 @@ QUARRY_DEVICE T reduce_or(lane_mask mask, T value) {
   return gpu::reduce_by_shuffles(mask, value, [](T a, T b) { return static_cast<T>(a | b); });
 #endif
 #else
-  return exec::unpack<T>(exec::meet(exec::or_kind, mask, exec::pack(value)).first);
+  return detail::unpack<T>(
+      detail::run_collective(detail::or_kind, mask, detail::pack(value)).first);
 #endif
 }
 
@@ -87,7 +92,8 @@ QUARRY_DEVICE T reduce_xor(lane_mask mask, T value) {
   return gpu::reduce_by_shuffles(mask, value, [](T a, T b) { return static_cast<T>(a ^ b); });
 #endif
 #else
-  return exec::unpack<T>(exec::meet(exec::xor_kind, mask, exec::pack(value)).first);
+  return detail::unpack<T>(
+      detail::run_collective(detail::xor_kind, mask, detail::pack(value)).first);
 #endif
 }
 
@@ -107,7 +113,8 @@ QUARRY_DEVICE scan_result<T> scan_add(lane_mask mask, T value) {
   }
   return {static_cast<T>(before), static_cast<T>(total)};
 #else
-  const exec::answer sums = exec::meet(exec::scan_kind, mask, exec::pack(value));
+  const detail::collective_result sums =
+      detail::run_collective(detail::scan_kind, mask, detail::pack(value));
   return {static_cast<T>(sums.first), static_cast<T>(sums.second)};
 #endif
 }
@@ -122,7 +129,8 @@ QUARRY_DEVICE T reduce_add(lane_mask mask, T value) {
 #endif
     return scan_add(mask, value).total;
 #else
-  return exec::unpack<T>(exec::meet(exec::add_kind<T>, mask, exec::pack(value)).first);
+  return detail::unpack<T>(
+      detail::run_collective(detail::add_kind<T>, mask, detail::pack(value)).first);
 #endif
 }
 
@@ -139,7 +147,8 @@ QUARRY_DEVICE T reduce_min(lane_mask mask, T value) {
 #endif
     return gpu::reduce_by_shuffles(mask, value, [](T a, T b) { return b < a ? b : a; });
 #else
-  return exec::unpack<T>(exec::meet(exec::min_kind<T>, mask, exec::pack(value)).first);
+  return detail::unpack<T>(
+      detail::run_collective(detail::min_kind<T>, mask, detail::pack(value)).first);
 #endif
 }
 
@@ -156,7 +165,8 @@ QUARRY_DEVICE T reduce_max(lane_mask mask, T value) {
 #endif
     return gpu::reduce_by_shuffles(mask, value, [](T a, T b) { return a < b ? b : a; });
 #else
-  return exec::unpack<T>(exec::meet(exec::max_kind<T>, mask, exec::pack(value)).first);
+  return detail::unpack<T>(
+      detail::run_collective(detail::max_kind<T>, mask, detail::pack(value)).first);
 #endif
 }
 

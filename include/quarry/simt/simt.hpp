@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// All that a lane can do, and how lanes are started.
+/// Umbrella header of simt/: lanes, collectives, atomics, device memory and launch.
 
 #include <quarry/simt/array.hpp>
 #include <quarry/simt/atomic.hpp>

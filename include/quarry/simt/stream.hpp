@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// stream_ref<Backend>: the stream on which a call of the host is ordered. It does not own the stream.
+/// stream_ref<Backend>: the stream on which a call of the host is ordered. It does not own the
+/// stream.
 ///
 ///   heap.reset(stream);                                   // cudaStream_t, cuda::stream_ref, ...
 ///   quarry::launch({blocks, threads}, kernel, stream);
 ///
 /// The rule for every host function that takes a stream_ref as its last argument:
 ///
-///   a stream       The function enqueues its work on this stream. It returns without waiting, unless
-///                  it has a result for the host: then it waits for this stream, and for no other.
+///   a stream       The function enqueues its work on this stream. It returns without waiting,
+///                  unless it has a result for the host: then it waits for this stream, and for no
+///                  other.
 ///   stream_ref{}   No stream, the default argument. The work runs on the default stream, and the
 ///                  function waits until the whole device is idle.
 ///
 /// The null stream is a stream: pass cudaStream_t{} to order work on it without waiting.
 ///
-/// The CPU backend has no streams, by design: a kernel has ended when launch returns. stream_ref<cpu>
-/// is empty, so that code for both backends can pass a stream_ref on.
+/// The CPU backend has no streams, by design: a kernel has ended when launch returns.
+/// stream_ref<cpu> is empty, so that code for both backends can pass a stream_ref on.
 
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A handle goes to kernels as bytes.
+/// The handle of an allocator is trivially copyable: kernels take it by value.
 // expect: is_trivially_copyable_v
 #include "example_allocator.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Every allocator can check its invariants.
+/// Every allocator has check_invariants().
 // expect: check_invariants
 #include "example_allocator.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// An allocator that says it frees must have free.
+/// An allocator with the ability frees_one has free().
 // expect: free
 #include "example_allocator.hpp"
 

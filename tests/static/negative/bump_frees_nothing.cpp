@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// bump can not free one block.
+/// bump does not support free().
 // expect: freeing_allocator
 #include <quarry/heap.hpp>
 

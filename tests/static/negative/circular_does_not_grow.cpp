@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A heap grows only if its allocator can take more pool.
+/// A heap grows only if its allocator is resizable.
 // expect: resizable_allocator
 #include <quarry/heap.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The least that is an allocator; the cases take one thing away from it.
+/// The smallest type that satisfies the allocator concept. Each test removes one member.
 
 #include <quarry/heap.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A plain compiler can not launch on a GPU.
+/// launch<cuda> needs nvcc.
 // expect: needs nvcc
 #include <quarry/heap.hpp>
 

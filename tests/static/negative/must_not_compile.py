@@ -1,16 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Passes when a source is refused by the compiler for the reason it names.
+"""Passes if the compiler rejects a source for the reason that the source names.
 
     must_not_compile.py CASE.cpp COMPILER [FLAG...]
 
-A case says in a comment line of its own what the compiler must say, as a regular expression:
+A source contains one comment line with a regular expression that must match the compiler's message:
 
     // expect: this allocator cannot free one block
 
-It is compiled twice: as it is, which must fail with that message, and with QUARRY_CONTROL
-defined, which must succeed. The control keeps the case honest: apart from what stands under
-`#ifndef QUARRY_CONTROL` the source is sound, so nothing else makes it fail.
+The source is compiled twice. As it is, the compilation must fail with that message. With
+QUARRY_CONTROL defined, it must succeed, which shows that only the code under
+`#ifndef QUARRY_CONTROL` makes it fail.
 """
 import os
 import re
@@ -21,7 +21,7 @@ EXPECT = re.compile(r"^//[ \t]*expect:[ \t]*(\S.*?)[ \t]*$", re.MULTILINE)
 
 
 def compile_only(source, command):
-    """Returns (whether it compiled, what the compiler said)."""
+    """Returns (whether the source compiled, the messages of the compiler)."""
     environment = dict(os.environ, LC_ALL="C")
     done = subprocess.run([*command, "-fsyntax-only", source], env=environment,
                           capture_output=True, text=True, check=False)
@@ -29,19 +29,19 @@ def compile_only(source, command):
 
 
 def fault(source, command):
-    """Returns what is wrong with the case, or None."""
+    """Returns a description of the failure, or None."""
     with open(source, encoding="utf-8") as file:
         expected = EXPECT.findall(file.read())
     if len(expected) != 1:
         return f"{source}: needs one line '// expect: REGEX', has {len(expected)}"
-    compiled, said = compile_only(source, [*command, "-DQUARRY_CONTROL"])
+    compiled, messages = compile_only(source, [*command, "-DQUARRY_CONTROL"])
     if not compiled:
-        return f"{source}: does not compile with QUARRY_CONTROL:\n{said}"
-    compiled, said = compile_only(source, command)
+        return f"{source}: does not compile with QUARRY_CONTROL:\n{messages}"
+    compiled, messages = compile_only(source, command)
     if compiled:
         return f"{source}: compiles, but must not (expected: {expected[0]})"
-    if not re.search(expected[0], said):
-        return f"{source}: is refused, but not with '{expected[0]}':\n{said}"
+    if not re.search(expected[0], messages):
+        return f"{source}: is rejected, but not with '{expected[0]}':\n{messages}"
     return None
 
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A size is not negative.
+/// A negative constant does not convert to bytes.
 // expect: not negative|not a constant expression
 #include <quarry/heap.hpp>
 

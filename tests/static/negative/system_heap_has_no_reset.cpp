@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Nothing can free all that the system handed out.
+/// The system heap can not free all of its blocks at once.
 // expect: frees_all
 #include <quarry/heap.hpp>
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// realloc needs an allocator that knows how much a block holds, or a caller who does.
+/// realloc needs an allocator that knows the usable size of a block, or the old size as an argument.
 // expect: sizing_allocator
 #include <quarry/heap.hpp>
 

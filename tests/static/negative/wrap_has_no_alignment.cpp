@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// wrap serves 16-byte alignment only.
+/// wrap supports an alignment of 16 bytes only.
 // expect: aligning_allocator
 #include <quarry/heap.hpp>
 

@@ -32,12 +32,12 @@ class bench_clock<cpu> {
   /// `work` gives its kernels to start().
   template <class Work>
   bench_measured time(Work&& work) const {
-    const std::uint64_t before = simt::counts_here().atomics;
+    const std::uint64_t before = simt::counts_of_this_thread().atomics;
     const auto begin = std::chrono::steady_clock::now();
     work();
     const std::chrono::duration<double, std::milli> taken =
         std::chrono::steady_clock::now() - begin;
-    const auto atomics = static_cast<double>(simt::counts_here().atomics - before);
+    const auto atomics = static_cast<double>(simt::counts_of_this_thread().atomics - before);
     return {taken.count(), counting_ ? atomics : -1};
   }
   template <class Kernel>

@@ -9,8 +9,8 @@
 inline constexpr std::uint32_t blocks = 4;
 inline constexpr std::uint32_t threads = 64;
 
-/// What one lane does: takes a block, fills it, reads it back, returns it; and counts itself in
-/// `served` when all went well.
+/// The work of one lane: allocates a block, fills it, reads it back and frees it. Adds 1 to `served`
+/// if the block kept its contents.
 QUARRY_DEVICE inline void use(const quarry::heap_ref<>& heap, std::uint32_t* served) {
   constexpr std::uint32_t words = 16;
   const auto mine = static_cast<std::uint32_t>(quarry::simt::global_thread());
@@ -23,5 +23,5 @@ QUARRY_DEVICE inline void use(const quarry::heap_ref<>& heap, std::uint32_t* ser
   if (kept) quarry::simt::atomic_ref<std::uint32_t>(*served).fetch_add(1, quarry::simt::relaxed);
 }
 
-/// How many lanes of a kernel that the other translation unit launches are served.
+/// Returns: the number of lanes that a kernel of the other translation unit serves.
 std::uint32_t served_in_other_unit(const quarry::heap<>& heap);

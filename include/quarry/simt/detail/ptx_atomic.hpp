@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The atomic instructions of a GPU, for words in global memory: what atomic_ref (atomic.hpp) becomes there.
+/// ptx_atomic: the atomic instructions of a GPU for words in global memory. atomic_ref (atomic.hpp)
+/// uses them in device code.
 ///
-/// An instruction for memory of any kind costs far more than the one for global memory: the GPU has no 64-bit `or`
-/// for shared memory, for one, so the compiler adds a test where the word lies, and a loop. Hence each address
-/// is declared to be global here. Relaxed operations are CUDA's intrinsics, from which the compiler sees
-/// whether the result is wanted; the others are written in PTX. All have device scope.
+/// A generic atomic costs far more than one for global memory. For example, GPUs have no 64-bit
+/// `or` for shared memory, so for a generic address the compiler adds a test of the state space and
+/// a loop. Hence all addresses are declared to be global. Relaxed operations are CUDA's intrinsics,
+/// for which the compiler knows whether the result is used. All other operations are written in
+/// PTX. All operations have device scope.
 
 #include <quarry/core/config.hpp>
 
@@ -15,7 +17,7 @@
 #include <cstddef>
 #include <type_traits>
 
-/// An instruction in the form for one of the orders that are not relaxed; its operands follow.
+/// An instruction with a memory order other than relaxed. The operands are the last arguments.
 #define QUARRY_PTX_ORDERED(order, begin, end, ...)             \
   if ((order) == std::memory_order_acquire) {                  \
     asm volatile(begin ".acquire.gpu.global" end __VA_ARGS__); \
@@ -24,7 +26,7 @@
   } else {                                                     \
     asm volatile(begin ".acq_rel.gpu.global" end __VA_ARGS__); \
   }
-/// `v` from `word`, and the other way round.
+/// A load of `v` from `word`, and a store of `v` to `word`.
 #define QUARRY_PTX_LOAD(order, type, kind)                  \
   if ((order) == std::memory_order_acquire) {               \
     asm volatile("ld.acquire.gpu.global." type " %0, [%1];" \
@@ -49,7 +51,8 @@
                  : "l"(address(word)), kind(v)              \
                  : "memory");                               \
   }
-/// Operation `name`, with a result: `narrow` and `wide` are its PTX for 32 and 64 bits, `intrinsic` what CUDA calls it.
+/// The operation `name` with a result. `narrow` and `wide` are its PTX for 32 and 64 bits;
+/// `intrinsic` is the function of CUDA.
 #define QUARRY_PTX_CHANGE(name, narrow, wide, bits, intrinsic)                    \
   __device__ static T name(T* word, T v, std::memory_order o) {                   \
     if (o == std::memory_order_relaxed)                                           \
@@ -68,7 +71,7 @@
     }                                                                             \
     return old;                                                                   \
   }
-/// And without one: the lane does not wait.
+/// The operation `name` without a result: the lane does not wait for memory.
 #define QUARRY_PTX_POST(name, narrow, wide, intrinsic)             \
   __device__ static void name(T* word, T v, std::memory_order o) { \
     if (o == std::memory_order_relaxed) {                          \
@@ -88,12 +91,12 @@
 
 namespace quarry::simt {
 
-/// T: an integer of 32 or 64 bits.
+/// T is an integer of 32 or 64 bits.
 template <class T>
 struct ptx_atomic {
   static_assert(std::is_integral_v<T> && (sizeof(T) == 4 || sizeof(T) == 8));
 
-  /// May be old: coherent in a block only.
+  /// A cached load. The value may be stale: L1 caches are coherent within a block only.
   __device__ static T load_cached(T* word) {
     T v;
     if constexpr (sizeof(T) == 4)
@@ -118,7 +121,7 @@ struct ptx_atomic {
       QUARRY_PTX_STORE(o, "u64", "l")
     }
   }
-  /// Returns what was there.
+  /// Returns: the value before the operation.
   __device__ static T compare_exchange(T* word, T expected, T desired, std::memory_order o) {
     if (o == std::memory_order_relaxed)
       return static_cast<T>(atomicCAS(global<plain>(word), static_cast<plain>(expected),
@@ -154,7 +157,7 @@ struct ptx_atomic {
   QUARRY_PTX_POST(bit_or, "or.b32", "or.b64", atomicOr)
 
  private:
-  // The types that CUDA's intrinsics are declared for.
+  // The parameter types of CUDA's intrinsics.
   using plain = std::conditional_t<sizeof(T) == 4, unsigned, unsigned long long>;
   using ordered = std::conditional_t<sizeof(T) == 4, int, long long>;
 
@@ -171,7 +174,8 @@ struct ptx_atomic {
   __device__ static std::size_t address(T* word) { return __cvta_generic_to_global(word); }
 };
 
-/// Four words side by side, at a multiple of 16 bytes: one access, in which each is stored for itself, relaxed.
+/// Stores 0 to four adjacent words with one access. Each word is stored with relaxed order.
+/// Requires: `words` is aligned to 16 bytes.
 __device__ inline void ptx_clear_four(unsigned* words) {
   asm volatile("st.relaxed.gpu.global.v4.u32 [%0], {%1, %1, %1, %1};"
                :
@@ -179,9 +183,10 @@ __device__ inline void ptx_clear_four(unsigned* words) {
                : "memory");
 }
 
-/// Orders what came before it with what comes after, for the whole device.
+/// A fence with device scope: orders all earlier accesses before all later accesses.
 __device__ inline void ptx_fence() { asm volatile("fence.acq_rel.gpu;" : : : "memory"); }
-/// The same for writes that come after it only: the multiprocessor keeps what it has in its cache.
+/// A fence that orders all earlier accesses before later writes. It keeps the contents of the L1
+/// cache.
 __device__ inline void ptx_release_fence() {
 #if __CUDA_ARCH__ >= 900 && (__CUDACC_VER_MAJOR__ > 12 || __CUDACC_VER_MINOR__ >= 8)
   asm volatile("fence.release.gpu;" : : : "memory");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A heap lives on a machine.
-// expect: machine
+/// The second argument of heap is a backend.
+// expect: typename Backend::is_backend
 #include <quarry/heap.hpp>
 
 #ifndef QUARRY_CONTROL
