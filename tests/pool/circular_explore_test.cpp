@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The circular four under explored schedules, in pools of several regions: refusals leave notes in one while
-/// others free and cut in the next.
+/// The four circular allocators under explored schedules, in pools of several regions: failed
+/// searches record their failure in one region while other lanes free and split chunks in the next.
 #include "check/effort.hpp"
 
 #include <quarry/pool/circular/circular.hpp>

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What is particular to the circular four: the first split, merging, absorbing, the way round the ring.
+/// The four circular allocators: initial chunks, merging, and the traversal of the ring.
 
 #include <quarry/heap.hpp>
 #include <quarry/pool/circular/circular.hpp>
@@ -55,7 +55,7 @@ void expect_binary_heap(const std::vector<chunk>& chunks) {
   for (std::size_t i = 1; i < chunks.size(); ++i)  // the paper counts from 1
     EXPECT_EQ(chunks[i - 1].size, root >> log2_floor(i)) << "chunk " << i;
   EXPECT_TRUE(is_power_of_two(chunks.size()) || is_power_of_two(chunks.size() + 1))
-      << "whole levels, and one chunk more if something remains";
+      << "complete levels, and one more chunk for the remainder";
 }
 
 TEST(CMalloc, SplitsThePoolAsABinaryHeap) {
@@ -71,7 +71,7 @@ TEST(CMMalloc, GivesEveryOffsetABinaryHeapOfItsOwn) {
   for (const auto& [number, chunks] : heaps) expect_binary_heap(chunks);
 }
 
-TYPED_TEST(Circular, ServesThePoolInOnePieceAfterItWasShattered) {
+TYPED_TEST(Circular, ServesThePoolAsOneBlockAfterFragmentation) {
   const heap<TypeParam, cpu> h(64_KiB);
   std::vector<void*> blocks;
   while (void* p = h.allocate(32)) blocks.push_back(p);
@@ -80,7 +80,7 @@ TYPED_TEST(Circular, ServesThePoolInOnePieceAfterItWasShattered) {
   EXPECT_EQ(h.allocate(64), nullptr) << "no two neighbours are free";
   for (std::size_t i = 1; i < blocks.size(); i += 2) h.deallocate(blocks[i]);
   void* all = h.allocate(64u << 10);
-  EXPECT_NE(all, nullptr) << "a run of free chunks is as good as one";
+  EXPECT_NE(all, nullptr) << "malloc merges a run of free chunks";
   EXPECT_EQ(h.allocate(1), nullptr);
   h.deallocate(all);
   EXPECT_EQ(h.statistics().free_bytes, 64u << 10);
@@ -109,8 +109,8 @@ TYPED_TEST(Circular, FindsTheOneFreeChunkWhereverTheSearchStarts) {
   }
 }
 
-/// Memory is refused, and then there is room: the notes that refusals leave must not hide it.
-TYPED_TEST(Circular, FindsTwoNeighboursThatWereFreedAfterARefusal) {
+/// A recorded failure must not hide memory that is freed afterwards.
+TYPED_TEST(Circular, FindsTwoAdjacentChunksFreedAfterAFailedAllocation) {
   const heap<TypeParam, cpu> h(4_KiB);
   std::vector<void*> blocks;
   while (void* p = h.allocate(32)) blocks.push_back(p);
@@ -136,7 +136,7 @@ TYPED_TEST(Circular, FindsALongRunThatGrowsFromEitherEnd) {
     std::vector<void*> blocks;
     while (void* p = h.allocate(32)) blocks.push_back(p);
     std::sort(blocks.begin(), blocks.end());
-    for (std::size_t i = 0; i < 100; ++i) {  // of more than one region
+    for (std::size_t i = 0; i < 100; ++i) {  // 100 granules span more than one region
       EXPECT_EQ(h.allocate(100 * 32), nullptr) << i;
       h.deallocate(blocks[forwards ? 10 + i : 109 - i]);
     }
@@ -145,16 +145,16 @@ TYPED_TEST(Circular, FindsALongRunThatGrowsFromEitherEnd) {
 }
 
 template <class Ref>
-struct ask_once {
+struct malloc_once {
   Ref heap;
   std::uint64_t size;
   void** got;
   void operator()() const { got[simt::global_thread()] = heap.malloc(size); }
 };
 
-TYPED_TEST(Circular, RefusesASecondTimeWithoutReadingThePool) {
+TYPED_TEST(Circular, FailsASecondTimeWithoutScanningThePool) {
   const heap<TypeParam, cpu> h(4_MiB);
-  using kernel = ask_once<typename heap<TypeParam, cpu>::ref_type>;
+  using kernel = malloc_once<typename heap<TypeParam, cpu>::ref_type>;
   while (h.allocate(32) != nullptr) {
   }
   simt::explorer one_lane;
@@ -169,17 +169,17 @@ TYPED_TEST(Circular, RefusesASecondTimeWithoutReadingThePool) {
   }
 }
 
-/// All lanes are under way at once, and others cut the chunks that a lane looks at: it may not give up for that.
-TYPED_TEST(Circular, RefusesNobodyBeforeThePoolIsFull) {
+/// All lanes run concurrently and split chunks. A lane that meets busy chunks must not fail.
+TYPED_TEST(Circular, FailsOnlyWhenThePoolIsFull) {
   using ref = typename heap<TypeParam, cpu>::ref_type;
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     const heap<TypeParam, cpu> h(128_KiB);
-    simt::explorer all_at_once;
+    simt::explorer concurrent;
     std::vector<void*> got(128);
     std::uint64_t served = 0;
     for (bool full = false; !full;) {
-      const auto result = all_at_once.run({.seed = seed, .step_limit = 100'000'000}, {2, 64},
-                                          ask_once<ref>{h.ref(), 256, got.data()});
+      const auto result = concurrent.run({.seed = seed, .step_limit = 100'000'000}, {2, 64},
+                                         malloc_once<ref>{h.ref(), 256, got.data()});
       ASSERT_EQ(result.failure, "");
       for (const void* p : got) {
         served += p != nullptr;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The kernels of the contract suite. Each lane works on entries of arrays that the host reads later.
+/// The kernels of the contract suite. Each lane works on array elements that the host reads later.
 
 #include <quarry/heap.hpp>
 
@@ -11,13 +11,13 @@ namespace quarry::contract {
 
 using simt::global_thread;
 
-/// What a lane asked for and got.
+/// A request of one lane and its result.
 struct request {
   std::uint64_t size;
   std::byte* block;
 };
 
-/// The byte that belongs at `index` of the block of request `owner`.
+/// The expected byte at `index` of the block of request `owner`.
 QUARRY_DEVICE inline std::byte pattern(std::uint64_t owner, std::uint64_t index) {
   return static_cast<std::byte>(
       simt::scramble(static_cast<std::uint32_t>(owner * 131 + index / 7)) >> (index % 3 * 8));
@@ -31,7 +31,7 @@ QUARRY_DEVICE inline bool intact(const request& r, std::uint64_t owner) {
   return true;
 }
 
-/// Every lane asks for what its entry says and fills the block.
+/// Every lane allocates the block of its request and fills it.
 template <class Ref>
 struct malloc_and_fill {
   Ref heap;
@@ -46,7 +46,7 @@ struct malloc_and_fill {
   }
 };
 
-/// The same from different places of the program, at different times, with lanes that leave early.
+/// Every lane does so from divergent control flow; some lanes return early.
 template <class Ref>
 struct malloc_diverged {
   Ref heap;
@@ -54,7 +54,7 @@ struct malloc_diverged {
   std::uint64_t count;
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t me = global_thread();
-    if (me >= count || me % 7 == 3) return;  // some lanes never ask
+    if (me >= count || me % 7 == 3) return;  // these lanes never allocate
     request& r = requests[me];
     if (me % 2 == 0) {
       for (std::uint64_t i = 0; i < me % 5; ++i)
@@ -68,7 +68,7 @@ struct malloc_diverged {
   }
 };
 
-/// Counts the blocks that do not hold what their owner wrote.
+/// Counts the blocks whose bytes differ from what their owner wrote.
 struct count_damaged {
   const request* requests;
   std::uint64_t count;
@@ -92,7 +92,7 @@ struct free_own {
   }
 };
 
-/// Every lane frees the block of another one.
+/// Every lane frees the block of another lane.
 template <class Ref>
 struct free_of_another {
   Ref heap;
@@ -107,9 +107,9 @@ struct free_of_another {
   }
 };
 
-/// One lane takes blocks of one size until there are no more.
+/// One lane allocates blocks of one size until an allocation fails.
 template <class Ref>
-struct fill_alone {
+struct fill_by_one_lane {
   Ref heap;
   std::uint64_t size;
   void** blocks;
@@ -125,9 +125,10 @@ struct fill_alone {
     *taken = n;
   }
 };
-/// Every lane takes blocks of its own size until it is refused: lanes of a warp leave one by one.
+/// Every lane allocates blocks of its own size until an allocation fails. The lanes of a warp leave
+/// the loop one by one.
 template <class Ref>
-struct fill_together {
+struct fill_by_all_lanes {
   Ref heap;
   std::uint32_t largest;
   std::uint32_t* taken;
@@ -151,14 +152,14 @@ struct free_list {
   }
 };
 
-/// Lanes allocate, use and free for a while, holding a few blocks each.
+/// Lanes allocate, fill, check and free blocks; each holds up to three.
 template <class Ref>
 struct churn {
   Ref heap;
   std::uint32_t rounds;
   std::uint32_t largest;
   std::uint32_t* damaged;
-  std::uint32_t* refused;
+  std::uint32_t* failed;
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t me = global_thread();
     simt::lane_random draw(me);
@@ -177,7 +178,7 @@ struct churn {
         if (r.block != nullptr) {
           fill(r, owner);
         } else {
-          simt::atomic_ref<std::uint32_t>(*refused).add(1, simt::relaxed);
+          simt::atomic_ref<std::uint32_t>(*failed).add(1, simt::relaxed);
         }
       }
     }
@@ -185,9 +186,9 @@ struct churn {
   }
 };
 
-/// A lane hands its block to the lane beside it, which checks and frees it.
+/// A lane passes its block to its neighbour, which checks and frees it.
 template <class Ref>
-struct hand_over {
+struct pass_to_neighbour {
   Ref heap;
   std::uint64_t* mailboxes;
   std::uint32_t* damaged;
@@ -202,17 +203,17 @@ struct hand_over {
     }
     simt::atomic_ref<std::uint64_t>(mailboxes[other])
         .store(reinterpret_cast<std::uint64_t>(mine.block) | 1, simt::release);
-    std::uint64_t letter = 0;
-    while ((letter = simt::atomic_ref<std::uint64_t>(mailboxes[me]).load(simt::acquire)) == 0)
+    std::uint64_t message = 0;
+    while ((message = simt::atomic_ref<std::uint64_t>(mailboxes[me]).load(simt::acquire)) == 0)
       simt::spin();
-    const request theirs{48, reinterpret_cast<std::byte*>(letter & ~std::uint64_t{1})};
+    const request theirs{48, reinterpret_cast<std::byte*>(message & ~std::uint64_t{1})};
     if (theirs.block == nullptr) return;
     if (!intact(theirs, other)) simt::atomic_ref<std::uint32_t>(*damaged).add(1, simt::relaxed);
     heap.free(theirs.block);
   }
 };
 
-/// One lane, one request, with an alignment.
+/// Every lane allocates one block with an alignment.
 template <class Ref>
 struct malloc_aligned {
   Ref heap;
@@ -222,7 +223,7 @@ struct malloc_aligned {
   QUARRY_DEVICE void operator()() const { out[global_thread()] = heap.malloc(size, alignment); }
 };
 
-/// Writes to both ends of a block, and says whether they read back.
+/// Writes to both ends of a block and checks that the values read back.
 struct touch_ends {
   std::byte* block;
   std::uint64_t size;

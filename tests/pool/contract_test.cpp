@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The contract of core/allocator.hpp, for every allocator, on the machine this file is compiled for:
-/// the CPU executor as .cpp, a GPU as .cu. A new allocator joins by its place in heap/named.hpp.
+/// The contract of core/allocator.hpp, for every allocator, on the backend for which this file is
+/// compiled: the CPU executor as .cpp, a GPU as .cu. The suite covers all allocators of
+/// heap/named.hpp.
 
 #include "contract_kernels.hpp"
 #include "support/every_allocator.hpp"
@@ -41,7 +42,7 @@ class Contract : public ::testing::Test {
     return requests;
   }
 
-  /// Runs `kernel` over the requests, then checks every block got.
+  /// Runs `Kernel` over the requests, then checks all blocks.
   template <template <class> class Kernel>
   static void serve(const heap_type& h, simt::array<request, here>& requests) {
     const std::uint64_t count = requests.size();
@@ -68,7 +69,7 @@ class Contract : public ::testing::Test {
     EXPECT_EQ(h.check_invariants(), "");
   }
 
-  /// Gives back what the requests got, where that is possible.
+  /// Frees the blocks of all requests, if the allocator can free.
   static void release(const heap_type& h, simt::array<request, here>& requests) {
     if constexpr (can.frees_one)
       launch<here>(grid_for(requests.size()),
@@ -88,12 +89,13 @@ class Contract : public ::testing::Test {
     return {static_cast<std::uint32_t>((count + 127) / 128), 128};
   }
 
-  /// Blocks of one size that one lane gets; freed again where that is possible.
+  /// Returns the number of blocks of one size that one lane can allocate. Frees them, if the
+  /// allocator can free.
   static std::uint64_t capacity(const heap_type& h, std::uint64_t size) {
     simt::array<void*, here> blocks(pool_size / std::max<std::uint64_t>(size, 16) + 1);
     simt::array<std::uint64_t, here> taken(1);
     launch<here>({1, 1},
-                 fill_alone<ref>{h.ref(), size, blocks.data(), blocks.size(), taken.data()});
+                 fill_by_one_lane<ref>{h.ref(), size, blocks.data(), blocks.size(), taken.data()});
     const std::uint64_t n = taken.to_host()[0];
     if constexpr (can.frees_one) launch<here>({4, 128}, free_list<ref>{h.ref(), blocks.data(), n});
     return n;
@@ -102,24 +104,24 @@ class Contract : public ::testing::Test {
 
 TYPED_TEST_SUITE(Contract, every_allocator, paper_name);
 
-TYPED_TEST(Contract, GivesNothingForZeroBytes) {
+TYPED_TEST(Contract, ReturnsNullptrForZeroBytes) {
   const typename TestFixture::heap_type h(pool_size);
   EXPECT_EQ(h.allocate(0), nullptr);
 }
 
-TYPED_TEST(Contract, GivesNothingForMoreThanThereIs) {
+TYPED_TEST(Contract, ReturnsNullptrForMoreThanThePool) {
   constexpr std::size_t max = std::numeric_limits<std::size_t>::max();
   const typename TestFixture::heap_type h(pool_size);
   for (std::size_t n : {max, max - 1, max - 15, max - 16, max - 127, max / 2 + 1, max / 2,
                         std::size_t{pool_size} + 1})
     EXPECT_EQ(h.allocate(n), nullptr) << n;
   void* block = h.allocate(64);
-  EXPECT_NE(block, nullptr) << "refused requests must not use up memory";
+  EXPECT_NE(block, nullptr) << "failed allocations must not consume memory";
   TestFixture::release(h, block);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TYPED_TEST(Contract, GivesDisjointAlignedBlocksInsideThePool) {
+TYPED_TEST(Contract, ReturnsDisjointAlignedBlocksInsideThePool) {
   const typename TestFixture::heap_type h(pool_size);
   simt::array<request, here> requests(lanes);
   requests.from_host(TestFixture::make_requests(lanes, 500));
@@ -128,7 +130,7 @@ TYPED_TEST(Contract, GivesDisjointAlignedBlocksInsideThePool) {
   TestFixture::release(h, requests);
 }
 
-TYPED_TEST(Contract, ServesLanesThatCallFromDifferentPlaces) {
+TYPED_TEST(Contract, ServesDivergentLanes) {
   const typename TestFixture::heap_type h(pool_size);
   simt::array<request, here> requests(lanes);
   requests.from_host(TestFixture::make_requests(lanes, 300));
@@ -148,8 +150,8 @@ TYPED_TEST(Contract, ServesOneLaneOfAWarpAndOddBlockSizes) {
   TestFixture::release(h, requests);
 }
 
-TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
-  // CUDA's own heap is at least as large as asked, often larger: it does not fill up here.
+TYPED_TEST(Contract, ReturnsNullptrWhenManyLanesFillThePool) {
+  // CUDA's device heap is at least as large as requested, often larger: this test cannot fill it.
   constexpr bool bounded = TestFixture::can.owns_pool || std::is_same_v<here, cpu>;
   if constexpr (bounded && !TestFixture::can.overwrites) {
     const typename TestFixture::heap_type h(bytes(256u << 10));
@@ -157,12 +159,12 @@ TYPED_TEST(Contract, EndsWithNullptrWhenManyLanesFillThePool) {
     requests.from_host(std::vector<request>(lanes, request{200, nullptr}));
     TestFixture::template serve<malloc_and_fill>(h, requests);
     EXPECT_LT(TestFixture::served(requests), lanes);
-    EXPECT_GE(TestFixture::served(requests) * 208, (256u << 10) / 2) << "half of the pool at least";
+    EXPECT_GE(TestFixture::served(requests) * 208, (256u << 10) / 2) << "at least half of the pool";
     TestFixture::release(h, requests);
   }
 }
 
-TYPED_TEST(Contract, IsSoundWhenLanesFillThePoolAndLeaveOneByOne) {
+TYPED_TEST(Contract, KeepsInvariantsWhenLanesFillThePoolAndLeaveOneByOne) {
   if constexpr (TestFixture::can.owns_pool && !TestFixture::can.overwrites) {
     constexpr bool on_gpu = !std::is_same_v<here, cpu>;
     constexpr unsigned blocks = on_gpu ? 512 : 4;
@@ -170,7 +172,7 @@ TYPED_TEST(Contract, IsSoundWhenLanesFillThePoolAndLeaveOneByOne) {
       const typename TestFixture::heap_type h(bytes(on_gpu ? 256u << 20 : 512u << 10));
       simt::array<std::uint32_t, here> taken(blocks * 128);
       launch<here>({blocks, 128},
-                   fill_together<typename TestFixture::ref>{h.ref(), largest, taken.data()});
+                   fill_by_all_lanes<typename TestFixture::ref>{h.ref(), largest, taken.data()});
       std::uint64_t sum = 0;
       for (const std::uint32_t n : taken.to_host()) sum += n;
       EXPECT_GT(sum, 0u);
@@ -194,7 +196,7 @@ TYPED_TEST(Contract, ServesThePoolAgainAfterAllIsFreed) {
       launch<here>(TestFixture::grid_for(lanes),
                    free_of_another<typename TestFixture::ref>{h.ref(), requests.data(), lanes});
     }
-    // A search that starts elsewhere cuts the pool elsewhere: one block may not fit at the seam.
+    // A search from another offset splits the pool differently, so one block less may fit.
     EXPECT_GE(TestFixture::capacity(h, 1000) + 1, at_first);
     EXPECT_EQ(h.check_invariants(), "");
   }
@@ -212,7 +214,7 @@ TYPED_TEST(Contract, ServesEverySmallestBlockAgainAfterAllIsFreed) {
   }
 }
 
-TYPED_TEST(Contract, TakesNullptrAsNothingToFree) {
+TYPED_TEST(Contract, IgnoresFreeOfNullptr) {
   if constexpr (TestFixture::can.frees_one) {
     const typename TestFixture::heap_type h(pool_size);
     h.deallocate(nullptr);
@@ -227,7 +229,7 @@ TYPED_TEST(Contract, KeepsBlocksApartUnderChurn) {
     launch<here>({16, 64}, churn<typename TestFixture::ref>{h.ref(), 24, 300, counts.data(),
                                                             counts.data() + 1});
     EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
-    EXPECT_EQ(counts.to_host()[1], 0u) << "requests were refused though memory was free";
+    EXPECT_EQ(counts.to_host()[1], 0u) << "allocations failed while memory was free";
     EXPECT_EQ(h.check_invariants(), "");
     const heap_statistics s = h.statistics();
     EXPECT_EQ(s.live_blocks.value_or(0), 0u);
@@ -243,25 +245,25 @@ TYPED_TEST(Contract, SurvivesChurnInAPoolThatIsTooSmall) {
                                                             counts.data() + 1});
     EXPECT_EQ(counts.to_host()[0], 0u) << "blocks were overwritten";
     void* block = h.allocate(64);
-    EXPECT_NE(block, nullptr) << "memory is there again";
+    EXPECT_NE(block, nullptr) << "freed memory is available";
     h.deallocate(block);
     EXPECT_EQ(h.check_invariants(), "");
   }
 }
 
-TYPED_TEST(Contract, LetsAnotherLaneFreeWhatItIsHanded) {
+TYPED_TEST(Contract, LetsAnotherLaneFreeABlock) {
   if constexpr (TestFixture::can.frees_one) {
     const typename TestFixture::heap_type h(pool_size);
     simt::array<std::uint64_t, here> mailboxes(512);
     simt::array<std::uint32_t, here> damaged(1);
-    launch<here>({8, 64},
-                 hand_over<typename TestFixture::ref>{h.ref(), mailboxes.data(), damaged.data()});
+    launch<here>({8, 64}, pass_to_neighbour<typename TestFixture::ref>{h.ref(), mailboxes.data(),
+                                                                       damaged.data()});
     EXPECT_EQ(damaged.to_host()[0], 0u);
     EXPECT_EQ(h.check_invariants(), "");
   }
 }
 
-TYPED_TEST(Contract, IsAsNewAfterReset) {
+TYPED_TEST(Contract, ServesTheWholePoolAfterReset) {
   if constexpr (TestFixture::can.frees_all && !TestFixture::can.overwrites) {
     typename TestFixture::heap_type h(pool_size);
     const std::uint64_t at_first = TestFixture::capacity(h, 1000);
@@ -272,7 +274,7 @@ TYPED_TEST(Contract, IsAsNewAfterReset) {
   }
 }
 
-TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
+TYPED_TEST(Contract, ServesLargerAlignmentsIfSupported) {
   if constexpr (aligning_allocator<TypeParam>) {
     const typename TestFixture::heap_type h(pool_size);
     simt::array<void*, here> out(32);
@@ -295,7 +297,7 @@ TYPED_TEST(Contract, ServesLargerAlignmentsWhereItCan) {
 
 TYPED_TEST(Contract, HandlesAHundredGibibytes) {
   if constexpr (TestFixture::can.owns_pool) {
-    // Sanitizers keep several bytes of their own for every byte of metadata touched.
+    // Sanitizers need several bytes of shadow memory for every byte of metadata.
     constexpr std::uint64_t one_per_cent =
         (std::uint64_t{1} << 30) / (QUARRY_ASAN || QUARRY_TSAN ? 10 : 1);
     const typename TestFixture::heap_type h(bytes(100 * one_per_cent));

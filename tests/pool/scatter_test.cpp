@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What scatter promises beyond the contract: pages, capacities, runs, how full a pool gets.
+/// The guarantees of scatter beyond the allocator contract: pages, capacities, runs, usable
+/// fraction.
 
 #include <quarry/heap.hpp>
 #include <quarry/pool/scatter/scatter.hpp>
@@ -20,7 +21,8 @@ using simt::global_thread;
 
 // ---- arithmetic --------------------------------------------------------------------------------
 
-/// Every size has chunks that hold it, as large as can be, and an address leads back to its chunk.
+/// Every request fits in its chunk, the chunk is the largest with its capacity, and chunk_at()
+/// inverts the mapping from a chunk to its address.
 template <std::uint64_t PageBytes>
 constexpr bool cuts_pages_well() {
   using pool = scatter<PageBytes>;
@@ -48,14 +50,14 @@ TEST(ScatterState, FindsTheChunkOfEveryAddress) {
   }
 }
 
-TEST(ScatterState, BelongsToNobodyWhenTheCountIsZero) {
+TEST(ScatterState, HasNoOwnerWhenTheCountIsZero) {
   constexpr scatter_state fresh(0);
   static_assert(fresh.empty() && !fresh.full() && fresh.room(7) == 7 && fresh.room(1024) == 1024);
   constexpr scatter_state two = fresh.reserve(7, 2);
-  static_assert(!two.empty() && two.count() == 2 && two.capacity() == 7 && two.first() == 2);
+  static_assert(!two.empty() && two.count() == 2 && two.capacity() == 7 && two.cursor() == 2);
   static_assert(two.room(7) == 5 && two.room(8) == 0);
   constexpr scatter_state full = two.reserve(7, 5);
-  static_assert(full.full() && full.room(7) == 0 && full.first() == 0);
+  static_assert(full.full() && full.room(7) == 0 && full.cursor() == 0);
   constexpr scatter_state freed(full.word() - 7);
   static_assert(freed.empty() && freed.capacity() == 7 && freed.room(1024) == 1024);
   constexpr scatter_state most = freed.reserve(1024, 1024);
@@ -63,7 +65,7 @@ TEST(ScatterState, BelongsToNobodyWhenTheCountIsZero) {
   static_assert(scatter_state::used_before().empty() && scatter_state::used_before().word() != 0);
 }
 
-TEST(ScatterState, KeepsTheLengthOfARun) {
+TEST(ScatterState, StoresTheLengthOfARun) {
   constexpr std::uint32_t longest = 1u << 27;
   static_assert(scatter_state::run(longest).run_length() == longest);
   static_assert(scatter_state::run(0).is_run() && scatter_state::run(0).full());
@@ -72,7 +74,7 @@ TEST(ScatterState, KeepsTheLengthOfARun) {
 
 // ---- filling -----------------------------------------------------------------------------------
 
-/// Every lane takes blocks until there are no more, and notes them.
+/// Every lane allocates blocks until an allocation fails, and stores them.
 template <class Ref>
 struct fill_pool {
   Ref heap;
@@ -88,7 +90,7 @@ struct fill_pool {
   }
 };
 
-/// Frees what a hash of its number chooses, one in `one_in`, and forgets it.
+/// Frees one block in `one_in`, chosen by a hash of its index, and replaces it by nullptr.
 template <class Ref>
 struct free_some {
   Ref heap;
@@ -113,19 +115,19 @@ class filled_heap {
   filled_heap(std::uint64_t pool, std::uint64_t size)
       : heap_(bytes(pool)), size_(size), blocks_(pool / size + 1) {}
 
-  /// How many blocks it has got more.
+  /// Fills the pool. Returns the number of new blocks.
   std::uint64_t fill(const grid& lanes) {
     simt::array<std::uint64_t, here> taken(1);
     const std::uint64_t room = blocks_.size() - held_;
     launch<here>(lanes,
                  fill_pool<ref>{heap_.ref(), size_, blocks_.data() + held_, room, taken.data()});
     const std::uint64_t more = taken.to_host()[0];
-    EXPECT_LE(more, room) << "more blocks than fit the pool";
+    EXPECT_LE(more, room) << "more blocks than fit in the pool";
     held_ += std::min(more, room);
     EXPECT_EQ(heap_.check_invariants(), "");
     return more;
   }
-  /// Frees a random part of the blocks and returns how many.
+  /// Frees one block in n, chosen at random. Returns their number.
   std::uint64_t free_one_in(std::uint32_t n) {
     launch<here>({8, 128}, free_some<ref>{heap_.ref(), blocks_.data(), held_, n});
     std::vector<void*> kept = blocks_.to_host();
@@ -154,11 +156,11 @@ class filled_heap {
   std::uint64_t held_ = 0;
 };
 
-constexpr std::uint64_t pool_size = 6u << 20;  // 1536 pages of 4 KiB, 48 blocks
+constexpr std::uint64_t pool_size = 6u << 20;  // 1536 pages of 4 KiB, 48 groups
 constexpr std::uint64_t pool_pages = pool_size / 4096;
 constexpr grid many = {8, 128};
 
-TEST(Scatter, HandsOutEveryChunkOfEveryPage) {
+TEST(Scatter, AllocatesEveryChunkOfEveryPage) {
   for (const std::uint64_t size : {16u, 64u, 100u, 256u, 1000u, 2048u}) {
     filled_heap<scatter<>> h(pool_size, size);
     EXPECT_EQ(h.fill(many), pool_pages * scatter<>::capacity_for(size)) << size;
@@ -166,7 +168,7 @@ TEST(Scatter, HandsOutEveryChunkOfEveryPage) {
   }
 }
 
-TEST(Scatter, HandsOutEveryPageToLargeBlocks) {
+TEST(Scatter, AllocatesEveryPageToLargeBlocks) {
   for (const std::uint64_t size : {2049u, 4096u}) {
     filled_heap<scatter<>> h(pool_size, size);
     EXPECT_EQ(h.fill(many), pool_pages) << size;
@@ -174,17 +176,17 @@ TEST(Scatter, HandsOutEveryPageToLargeBlocks) {
   }
 }
 
-TEST(Scatter, PacksRunsOfPagesSideBySide) {
+TEST(Scatter, PacksRunsOfPagesWithoutGaps) {
   for (const std::uint64_t length : {2u, 3u, 16u}) {
-    filled_heap<scatter<>> alone(pool_size, length * 4096);
-    EXPECT_EQ(alone.fill({1, 1}), pool_pages / length);
-    filled_heap<scatter<>> crowd(pool_size, length * 4096);
-    EXPECT_GE(crowd.fill(many), pool_pages / length * 9 / 10) << "lanes in each other's way";
-    crowd.expect_disjoint();
+    filled_heap<scatter<>> one_lane(pool_size, length * 4096);
+    EXPECT_EQ(one_lane.fill({1, 1}), pool_pages / length);
+    filled_heap<scatter<>> many_lanes(pool_size, length * 4096);
+    EXPECT_GE(many_lanes.fill(many), pool_pages / length * 9 / 10) << "concurrent lanes";
+    many_lanes.expect_disjoint();
   }
 }
 
-TEST(Scatter, FillsItsHolesAfterRandomFrees) {
+TEST(Scatter, ReusesAllChunksAfterRandomFrees) {
   for (const std::uint64_t size : {64u, 256u, 1000u, 4096u}) {
     filled_heap<scatter<>> h(pool_size, size);
     h.fill(many);
@@ -218,14 +220,14 @@ TEST(Scatter, WorksWithPagesOfManySizes) {
   fill(scatter<1u << 26>(), std::uint64_t{1} << 28, 3u << 20, 21 * 4);
 }
 
-TEST(Scatter, TakesAPoolOfOnePage) {
+TEST(Scatter, ServesAPoolOfOnePage) {
   filled_heap<scatter<>> h(4096, 500);
   EXPECT_EQ(h.fill({2, 64}), 8u);
 }
 
-// ---- pages change their use --------------------------------------------------------------------
+// ---- pages change their capacity ---------------------------------------------------------------
 
-TEST(Scatter, CutsEmptyPagesAnewForOtherSizes) {
+TEST(Scatter, DividesEmptyPagesAnewForOtherSizes) {
   const heap<scatter<>, here> h(pool_size);
   simt::array<void*, here> blocks(pool_size / 16);
   simt::array<std::uint64_t, here> taken(1);
@@ -243,10 +245,10 @@ TEST(Scatter, CutsEmptyPagesAnewForOtherSizes) {
     EXPECT_EQ(h.statistics().free_bytes, pool_size);
     EXPECT_EQ(h.statistics().largest_free, pool_size);
   }
-  EXPECT_NE(h.allocate(pool_size), nullptr) << "all pages together";
+  EXPECT_NE(h.allocate(pool_size), nullptr) << "a run of all pages";
 }
 
-TEST(Scatter, FillsAPageBeforeALoneLaneOpensTheNext) {
+TEST(Scatter, ALoneLaneFillsAPageBeforeItUsesTheNext) {
   const heap<scatter<>, here> h(pool_size);
   for (int i = 0; i < 200; ++i) ASSERT_NE(h.allocate(256), nullptr);
   const heap_statistics s = h.statistics();
@@ -257,18 +259,18 @@ TEST(Scatter, FillsAPageBeforeALoneLaneOpensTheNext) {
   EXPECT_EQ(s.classes[0].free_blocks, 13u * 16 - 200) << "13 pages hold 200 chunks";
 }
 
-// ---- refusals ----------------------------------------------------------------------------------
+// ---- failed allocations ------------------------------------------------------------------------
 
-/// Takes blocks until there are no more; the last one refused is the heap's note.
-std::vector<void*> take_all(const heap<scatter<>, here>& h, std::size_t size) {
+/// Allocates blocks until an allocation fails, so that the heap has recorded a failed search.
+std::vector<void*> allocate_all(const heap<scatter<>, here>& h, std::size_t size) {
   std::vector<void*> blocks;
   while (void* p = h.allocate(size)) blocks.push_back(p);
   return blocks;
 }
 
-TEST(Scatter, ServesWhatItRefusedOnceAChunkIsFree) {
+TEST(Scatter, ServesAfterAFailureOnceAChunkIsFree) {
   const heap<scatter<>, here> h(40 * 4096);
-  const std::vector<void*> blocks = take_all(h, 256);
+  const std::vector<void*> blocks = allocate_all(h, 256);
   ASSERT_EQ(blocks.size(), 40u * 16);
   EXPECT_EQ(h.allocate(256), nullptr);
   h.deallocate(blocks[77]);
@@ -277,12 +279,12 @@ TEST(Scatter, ServesWhatItRefusedOnceAChunkIsFree) {
   EXPECT_EQ(h.allocate(256), nullptr);
 }
 
-TEST(Scatter, ServesWhatItRefusedOnceAPageIsEmpty) {
+TEST(Scatter, ServesAfterAFailureOnceAPageIsEmpty) {
   const heap<scatter<>, here> h(40 * 4096);
-  const std::vector<void*> blocks = take_all(h, 1024);
+  const std::vector<void*> blocks = allocate_all(h, 1024);
   EXPECT_EQ(h.allocate(100), nullptr);
   EXPECT_EQ(h.allocate(4096), nullptr);
-  for (int i = 8; i < 12; ++i) {  // a page, lone lanes fill one after the other
+  for (int i = 8; i < 12; ++i) {  // one page: a lone lane fills pages one after the other
     EXPECT_EQ(h.allocate(100), nullptr);
     EXPECT_EQ(h.allocate(4096), nullptr);
     h.deallocate(blocks[i]);
@@ -294,22 +296,22 @@ TEST(Scatter, ServesWhatItRefusedOnceAPageIsEmpty) {
   EXPECT_NE(h.allocate(100), nullptr);
 }
 
-TEST(Scatter, ServesTheRunItRefusedOncePagesSideBySideAreEmpty) {
+TEST(Scatter, ServesARunAfterAFailureOnceAdjacentPagesAreEmpty) {
   const heap<scatter<>, here> h(40 * 4096);
-  std::vector<void*> pages = take_all(h, 4096);
+  std::vector<void*> pages = allocate_all(h, 4096);
   std::sort(pages.begin(), pages.end());
   ASSERT_EQ(pages.size(), 40u);
   EXPECT_EQ(h.allocate(3 * 4096), nullptr);
   for (const int i : {30, 32, 34}) h.deallocate(pages[i]);
   EXPECT_EQ(h.allocate(3 * 4096), nullptr);
   h.deallocate(pages[33]);
-  EXPECT_EQ(h.allocate(4 * 4096), nullptr) << "three are side by side";
+  EXPECT_EQ(h.allocate(4 * 4096), nullptr) << "only three empty pages are adjacent";
   EXPECT_EQ(h.allocate(3 * 4096), pages[32]);
   EXPECT_EQ(h.allocate(2 * 4096), nullptr);
   EXPECT_EQ(h.allocate(1 * 4096), pages[30]);
 }
 
-// ---- what a heap says about itself -------------------------------------------------------------
+// ---- statistics --------------------------------------------------------------------------------
 
 TEST(Scatter, CountsBlocksBytesAndClasses) {
   const heap<scatter<>, here> h(pool_size);
@@ -322,7 +324,7 @@ TEST(Scatter, CountsBlocksBytesAndClasses) {
   ASSERT_EQ(s.classes.size(), 2u);
   EXPECT_EQ(s.classes[0].block_bytes, 32u);
   EXPECT_EQ(s.classes[1].block_bytes, 1024u);
-  EXPECT_EQ(s.classes[1].live_blocks, 3u) << "sizes of which four fit a page are the same";
+  EXPECT_EQ(s.classes[1].live_blocks, 3u) << "sizes with equal capacity share a class";
   EXPECT_EQ(s.classes[1].free_blocks, 1u);
   EXPECT_EQ(s.free_bytes, pool_size - *s.live_bytes);
   for (void* p : blocks) h.deallocate(p);
@@ -330,7 +332,7 @@ TEST(Scatter, CountsBlocksBytesAndClasses) {
   EXPECT_EQ(h.statistics().largest_free, pool_size);
 }
 
-TEST(Scatter, ServesTheLargestFreeBlockItNames) {
+TEST(Scatter, ServesTheLargestFreeBlockOfItsStatistics) {
   const heap<scatter<>, here> h(pool_size);
   for (int i = 0; i < 20; ++i) ASSERT_NE(h.allocate(i % 2 == 0 ? 30'000 : 64), nullptr);
   const std::uint64_t largest = *h.statistics().largest_free;
@@ -339,7 +341,7 @@ TEST(Scatter, ServesTheLargestFreeBlockItNames) {
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TEST(Scatter, KeepsLessThanOnePercentBesideThePool) {
+TEST(Scatter, NeedsLessThanOnePercentOfThePoolForMetadata) {
   constexpr std::uint64_t gib = std::uint64_t{1} << 30;
   EXPECT_LT(metadata_bytes<scatter<>>(gib), gib / 100);
   EXPECT_LT(metadata_bytes<scatter<65536>>(gib), gib / 400);

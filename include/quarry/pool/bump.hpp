@@ -1,31 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// bump: one counter, and memory is handed out in order. AtomicMalloc of Vinkler and Havran (2014).
+/// bump: a bump-pointer allocator over one shared counter. AtomicMalloc of Vinkler and Havran
+/// (2014).
 ///
-///   pool   | handed out ………………… | free ……………… |
+///   pool   | allocated …………………… | free ……………… |
 ///                                 next            size
-/// malloc: add the size to `next`; the old value is the block. One atomic, nothing to search. There is
-/// no free: the heap is reset as a whole. Nothing that can hand out memory is faster for a lone lane,
-/// and nothing is smaller; it is the yardstick for the others.
 ///
-/// warp_bump asks once for all lanes of a warp that are there together: an exclusive scan gives each
-/// its place, one lane adds the total. The counter then sees 32 times fewer atomics.
+/// malloc is one fetch_add of the rounded size on `next`; the previous value is the offset of the
+/// block. There is no free: the heap is reset as a whole. bump is the baseline for the other
+/// allocators, since it has the shortest malloc and the least metadata.
 ///
-/// Full pool. An add that crosses `size` hands out nothing. Left at that, the tail of the pool would be
-/// lost to smaller requests, and failing calls would carry `next` away until it wraps. So:
-///   - the call whose block starts inside the pool and ends outside takes its add back with one
-///     compare-exchange, which succeeds if nobody has added since;
-///   - a call whose block starts outside pulls `next` back to `size` (fetch_min).
-/// Why that is sound: while next >= size every add starts outside and hands out nothing, and only the
-/// one call that crossed can bring `next` below `size` again, to the start of its own block, above which
-/// nothing was handed out. For a warp the same holds with the first lane that did not get its block.
-/// Bound: two atomics for a success, three for a failure. `next` never exceeds size by more than the
-/// lanes in flight times the largest request, far below 2^64.
-/// Invariant (quiescent): next <= size; blocks are disjoint and lie in [0, next).
-/// Ordering: relaxed. A block handed out was never anybody's before (reset happens between kernels).
+/// warp_bump is warp-aggregated: an exclusive scan gives each active lane its offset, and the
+/// leader adds the sum. The counter receives up to 32 times fewer atomics.
 ///
-/// growing_bump and growing_warp_bump read the pool's end from memory, where resize moves it between kernels: a load
-/// beside the atomic. What is handed out stays below it.
+/// Full pool. An addition that crosses `size` reserves no block. Without a correction, smaller
+/// requests could not use the tail of the pool, and failed requests would advance `next` until it
+/// overflows:
+///   - The lane whose block would start inside the pool and end outside undoes its addition with
+///     one compare-exchange, which succeeds if no other lane has added since.
+///   - A lane whose block would start outside the pool lowers `next` to `size` (fetch_min).
+/// Soundness: while next >= size, every addition starts outside the pool and reserves nothing. Only
+/// the lane whose request crossed `size` can lower `next` below `size`. It restores the start of
+/// its own request, and no block lies above that offset. In warp_bump, the first lane without a
+/// block takes this part.
+///
+/// Invariant (quiescent): next <= size; the blocks are disjoint and lie in [0, next).
+/// Ordering: relaxed. No block has a previous owner, since a reset happens between kernels.
+/// Progress: wait-free; two atomics for a success, three for a failure. `next` exceeds `size` by at
+/// most the number of concurrent lanes times the largest request, far below 2^64.
+///
+/// growing_bump and growing_warp_bump load the end of the pool from metadata; resize() moves the
+/// end between kernels. Each malloc costs one more load. The end is never below `next`.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -38,14 +43,14 @@
 
 namespace quarry {
 
-/// Who asks the pool: every lane for itself, or one lane for its warp.
-enum class asking : std::uint8_t { each_lane, once_a_warp };
-/// Where the pool ends: known when the handle is made, or a word that changes between kernels.
-enum class pool_end : std::uint8_t { fixed, moving };
+/// Whether each lane updates the shared counter, or one lane on behalf of all active lanes.
+enum class aggregation : std::uint8_t { per_lane, per_warp };
+/// Whether the end of the pool is a constant of the handle, or a word that resize() changes.
+enum class pool_end : std::uint8_t { fixed, resizable };
 
-template <asking Asking, pool_end End = pool_end::fixed>
+template <aggregation Aggregation, pool_end End = pool_end::fixed>
 class basic_bump {
-  static constexpr bool moves = End == pool_end::moving;
+  static constexpr bool is_resizable = End == pool_end::resizable;
 
  public:
   static constexpr abilities can = {.frees_one = false,
@@ -57,18 +62,19 @@ class basic_bump {
   basic_bump(memory_range pool, carve& metadata)
       : pool_(pool.begin),
         size_(align_down(pool.size, block_alignment)),
-        next_(metadata.take<std::uint64_t>("next", moves ? 2 : 1)) {}
+        next_(metadata.take<std::uint64_t>("next", is_resizable ? 2 : 1)) {}
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t) const {
-    if (moves && lane == 0) next_[1] = size_;
+    if (is_resizable && lane == 0) next_[1] = size_;
   }
 
   QUARRY_DEVICE void* malloc(std::size_t n) const {
     const std::uint64_t size = n <= end() ? align_up(std::uint64_t{n}, block_alignment) : 0;
-    return Asking == asking::each_lane ? take(size) : take_together(size);
+    return Aggregation == aggregation::per_lane ? reserve(size) : reserve_for_warp(size);
   }
 
-  /// Alignment: a power of two; up to alignment - 16 bytes are left unused in front.
+  /// Requires `alignment` to be a power of two. Wastes at most alignment - 16 bytes before the
+  /// block.
   QUARRY_DEVICE void* malloc(std::size_t n, std::size_t alignment) const {
     if (alignment <= block_alignment) return malloc(n);
     const bool fits = n != 0 && n <= end() && alignment <= can.max_alignment;
@@ -80,12 +86,13 @@ class basic_bump {
 
   std::string check_invariants() const {
     if (*next_ > end())
-      return "next is " + std::to_string(*next_) + ", beyond the pool of " + std::to_string(end());
+      return "next is " + std::to_string(*next_) + ", beyond the pool size of " +
+             std::to_string(end());
     if (*next_ % block_alignment != 0) return "next is not a multiple of 16";
     return {};
   }
 
-  /// What was handed out counts as live: nothing is ever freed.
+  /// All allocated bytes count as live, since no block is freed alone.
   heap_statistics statistics() const {
     heap_statistics s;
     s.pool_bytes = end();
@@ -100,23 +107,25 @@ class basic_bump {
     if (end() != size_) visit(pool_piece{end(), size_ - end(), piece_kind::uncommitted});
   }
 
-  QUARRY_DEVICE std::uint64_t resize(std::uint64_t, std::uint64_t to) const requires(moves) {
+  QUARRY_DEVICE std::uint64_t resize(std::uint64_t, std::uint64_t to) const requires(is_resizable) {
     const std::uint64_t wanted = align_down(to < size_ ? to : size_, block_alignment);
     return next_[1] = wanted > *next_ ? wanted : *next_;
   }
 
  private:
-  QUARRY_DEVICE std::uint64_t end() const { return moves ? next_[1] : size_; }
+  QUARRY_DEVICE std::uint64_t end() const { return is_resizable ? next_[1] : size_; }
 
-  QUARRY_DEVICE void* take(std::uint64_t size) const {
-    // A request for nothing is treated as one outside the pool: written so, it costs no register.
+  /// Reserves `size` bytes for the calling lane; nullptr if they do not fit or size is 0.
+  QUARRY_DEVICE void* reserve(std::uint64_t size) const {
+    // A request of 0 bytes takes the path of an offset outside the pool, which needs no register.
     const std::uint64_t first = size != 0 ? next().fetch_add(size, simt::relaxed) : end() + 1;
     if (first + size <= end()) return pool_ + first;
-    if (size != 0) give_back(first, first + size);
+    if (size != 0) undo(first, first + size);
     return nullptr;
   }
 
-  QUARRY_DEVICE void* take_together(std::uint64_t size) const {
+  /// Reserves `size` bytes for each active lane with one addition.
+  QUARRY_DEVICE void* reserve_for_warp(std::uint64_t size) const {
     const simt::lane_mask group = simt::active_mask();
     const auto sum = simt::scan_add(group, size);
     const unsigned leader = simt::lowest_bit(group);
@@ -126,13 +135,13 @@ class basic_bump {
     const std::uint64_t first = start + sum.before;
     if (size == 0) return nullptr;
     if (first + size <= end()) return pool_ + first;
-    // The first lane that got nothing speaks for those after it.
-    if (first <= end() || sum.before == 0) give_back(first, start + sum.total);
+    // The first lane without a block corrects `next` on behalf of the lanes after it.
+    if (first <= end() || sum.before == 0) undo(first, start + sum.total);
     return nullptr;
   }
 
-  /// A block at `first` was not granted; the add that asked for it had carried `next` to `after`.
-  QUARRY_DEVICE void give_back(std::uint64_t first, std::uint64_t after) const {
+  /// Undoes a failed reservation at `first`, whose addition has advanced `next` to `after`.
+  QUARRY_DEVICE void undo(std::uint64_t first, std::uint64_t after) const {
     if (first < end() && next().compare_exchange(after, first, simt::relaxed)) return;
     next().fetch_min(end(), simt::relaxed);
   }
@@ -143,13 +152,13 @@ class basic_bump {
 
   std::byte* pool_;
   std::uint64_t size_;
-  std::uint64_t* next_;  // and behind it the end, where that moves
+  std::uint64_t* next_;  // followed by the end of the pool if it is resizable
 };
 
-using bump = basic_bump<asking::each_lane>;
-using warp_bump = basic_bump<asking::once_a_warp>;
-using growing_bump = basic_bump<asking::each_lane, pool_end::moving>;
-using growing_warp_bump = basic_bump<asking::once_a_warp, pool_end::moving>;
+using bump = basic_bump<aggregation::per_lane>;
+using warp_bump = basic_bump<aggregation::per_warp>;
+using growing_bump = basic_bump<aggregation::per_lane, pool_end::resizable>;
+using growing_warp_bump = basic_bump<aggregation::per_warp, pool_end::resizable>;
 
 static_assert(allocator<bump> && !freeing_allocator<bump> && aligning_allocator<bump>);
 static_assert(allocator<warp_bump> && !resizable_allocator<bump>);

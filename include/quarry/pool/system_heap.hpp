@@ -1,15 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// system_heap: the allocator the system brings. CUDA's device malloc on the GPU, std::malloc on the CPU.
+/// system_heap: the system's allocator: CUDA's device malloc on the GPU, std::malloc on the CPU.
 ///
-/// On the GPU the pool is CUDA's own and there is one per process: a heap of this kind makes it at least
-/// as large as asked (cudaLimitMallocHeapSize), which is possible only before its first use. Blocks may be
-/// freed in later kernels, but not by the host, and memory of it can not be copied by cudaMemcpy.
-/// On the CPU the heap is held to its size: bytes as the C library rounds them are counted, and a
-/// request that would exceed the size fails. That makes it behave as CUDA's does, and tells what is live.
+/// GPU: CUDA has one device heap per process. A system_heap raises its size to at least the
+/// requested one (cudaLimitMallocHeapSize), which is possible only before the first use of the
+/// device heap. Later kernels may free blocks; the host may not free them, and cudaMemcpy cannot
+/// copy them.
+/// CPU: the heap enforces its size. It counts the bytes that the C library assigns, and a request
+/// beyond the size fails. The limit matches the behaviour of CUDA, and the count gives statistics.
 ///
-/// Blocks do not lie in the heap's pool (`owns_pool` is false), and nothing can free all at once.
+/// Blocks lie outside the heap's pool (`owns_pool` is false), and no call frees all blocks.
 /// Invariant (CPU, between kernels): live bytes <= size.
+/// Thread safety and progress: those of the system's allocator.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -32,29 +34,31 @@ class system_heap {
 
   system_heap() = default;
   system_heap(memory_range pool, carve& metadata)
-      : size_(pool.size), book_(metadata.take<book>("book", 1)) {}
+      : size_(pool.size), counters_(metadata.take<counters>("counters", 1)) {}
 
-  /// Host, before the first kernel: sees to it that the system has this much.
+  /// Effects: makes CUDA's device heap at least `size` bytes large.
+  /// Requires: a call on the host, before the first kernel that uses the device heap.
   template <class Backend>
   static void reserve([[maybe_unused]] std::uint64_t size) {
 #if QUARRY_CUDA
     if constexpr (std::is_same_v<Backend, cuda>) {
       std::size_t limit = 0;
-      simt::check_cuda(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize), "size of CUDA's heap");
+      simt::check_cuda(cudaDeviceGetLimit(&limit, cudaLimitMallocHeapSize),
+                       "size of CUDA's device heap");
       if (limit >= size) return;
       if (cudaDeviceSetLimit(cudaLimitMallocHeapSize, size) == cudaSuccess) return;
       (void)cudaGetLastError();
       throw out_of_memory(
           "CUDA's device heap has " + std::to_string(limit) + " bytes, " + std::to_string(size) +
-          " were asked for, and it can not grow after its first use: make the largest "
-          "heap of this kind first");
+          " were requested, and it cannot grow after its first use: construct the largest "
+          "system_heap first");
     }
 #endif
   }
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t) const {
 #if !QUARRY_DEVICE_CODE
-    if (lane == 0) book_->kept = 1;  // only the CPU's is kept
+    if (lane == 0) counters_->enabled = 1;  // CUDA does not report block sizes
 #else
     (void)lane;
 #endif
@@ -92,37 +96,39 @@ class system_heap {
   }
 
   std::string check_invariants() const {
-    if (book_->kept != 0 && book_->bytes > size_) return "more bytes are live than the heap has";
+    if (counters_->enabled != 0 && counters_->bytes > size_)
+      return "the live bytes exceed the size of the heap";
     return {};
   }
 
   heap_statistics statistics() const {
     heap_statistics s;
     s.pool_bytes = size_;
-    if (book_->kept == 0) return s;  // CUDA tells nobody
-    s.live_blocks = book_->blocks;
-    s.live_bytes = book_->bytes;
-    s.free_bytes = size_ - book_->bytes;
+    if (counters_->enabled == 0) return s;
+    s.live_blocks = counters_->blocks;
+    s.live_bytes = counters_->bytes;
+    s.free_bytes = size_ - counters_->bytes;
     return s;
   }
 
  private:
-  struct book {
-    std::uint64_t kept;
+  struct counters {
+    std::uint64_t enabled;
     std::uint64_t bytes;
     std::uint64_t blocks;
   };
 
-  // The system's own doings, so neither counted nor a place to switch lanes.
+  // std::atomic_ref: these accesses belong to the system's allocator, so the executor neither
+  // counts them nor switches lanes at them.
   std::atomic_ref<std::uint64_t> bytes_ref() const {
-    return std::atomic_ref<std::uint64_t>(book_->bytes);
+    return std::atomic_ref<std::uint64_t>(counters_->bytes);
   }
   std::atomic_ref<std::uint64_t> blocks_ref() const {
-    return std::atomic_ref<std::uint64_t>(book_->blocks);
+    return std::atomic_ref<std::uint64_t>(counters_->blocks);
   }
 
   std::uint64_t size_;
-  book* book_;
+  counters* counters_;
 };
 
 static_assert(freeing_allocator<system_heap>);

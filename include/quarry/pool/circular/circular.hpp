@@ -1,38 +1,40 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// circular: a list of chunks that closes into a ring, searched from a shared offset. CMalloc and its
-/// siblings of Vinkler and Havran (2014), sound.
+/// circular: a ring of chunks that is searched from a shared offset. CMalloc and its variants of
+/// Vinkler and Havran (2014), repaired.
 ///
-///   pool     | used | free …… | used | free … | used |            granules of 32 bytes (more in huge pools)
-///   headers  |*      *         *      *        *      |>|         one place per granule, outside; * a chunk's start
-///                    offset                            end marker: used for ever, next is the front
+///   pool     | used | free …… | used | free … | used |     granules of 32 bytes, more in huge pools
+///   headers  |*      *         *      *        *      |>|  one per granule; * is a chunk's start
+///                    offset                            end marker: always used, links to the front
 ///
-/// malloc: walk from the offset. A free chunk is taken; if it is too small it absorbs the free chunks that
-/// follow; if it still is, it is put back, longer than before. What is left over at its end becomes a free
-/// chunk of its own. The offset moves on behind the block, so that the next request finds fresh chunks (next
-/// fit). The paper keeps a small rest with the block (MAX_FRAG); that costs up to 1 % of a pool of 1000-byte
-/// blocks and saves one store, so here it is off unless asked for.
-/// free: absorb the chunk that follows if it is free, then put the block back.
-/// Merging only forwards shatters a pool under churn as published; absorbing on malloc repairs it: every run
-/// of free chunks is as good as one.
+/// malloc traverses the ring from the offset (next fit) and takes the first free chunk. If the
+/// chunk is too small, malloc merges the free chunks that follow. If it is still too small, malloc
+/// publishes the longer chunk as free and continues. malloc splits the remainder off as a free
+/// chunk and moves the offset behind the block. The paper keeps a small remainder in the block
+/// (MAX_FRAG). That saves one store and costs up to 1 % of a pool of 1000-byte blocks, so
+/// KeptSixteenths is 0 by default.
+/// free merges the next chunk if it is free, and publishes the result.
+/// The published algorithm merges only in free and only forwards, which fragments the pool. Merging
+/// in malloc makes every run of free chunks equivalent to one chunk.
 ///
-/// The four of the paper differ in two choices:
-///                 one offset    an offset per multiprocessor
-///   two words     CMalloc       CMMalloc
-///   one word      CFMalloc      CFMMalloc
-/// At first the pool is split as a binary heap, C(i) = R / 2^floor(log2 i): one chunk of R, two of R/2, four
-/// of R/4 …, level after level, and what remains is the last chunk. With several offsets each has a heap of
-/// its own, all linked into the one ring.
+/// The four algorithms of the paper differ in two choices:
+///                 one offset    one offset per multiprocessor
+///   split header  CMalloc       CMMalloc
+///   fused header  CFMalloc      CFMMalloc
+/// Initially the chunks form a binary heap, C(i) = R / 2^floor(log2 i): one chunk of R, two of R/2,
+/// four of R/4 …, level by level, and the remainder is the last chunk. With several offsets each
+/// has a binary heap of its own, and all are linked into one ring.
 ///
-/// Invariants. A free place starts a true free chunk: only a chunk's owner puts, only take() takes. Chunks
-/// that owners hold and free chunks tile the pool at all times; the ring from granule 0 visits exactly them.
-/// Why stale offsets and headers do no harm: see circular_header.hpp.
-/// Bound: a walk ends when it comes to the end marker for the second time, after 2^18 chunks, or where a search has found
-/// no room. It passes by chunks that others are about to cut. Then the whole pool is searched (circular_regions.hpp), and
-/// that waits for them: a request is refused only if no run of free chunks was long enough when the search came
-/// by. The search leaves notes, so that the next refusal costs a glance at each of 1024 regions, until something is
-/// freed there.
-/// Progress: a take that fails was overtaken by another's success; then a search is repeated.
+/// Invariants. A free header is the start of a free chunk: only the owner of a chunk publishes it,
+/// and only try_take() and try_merge() remove it. Owned and free chunks tile the pool at all times,
+/// and the ring from granule 0 visits exactly these chunks. header.hpp explains why stale offsets
+/// are harmless.
+/// Progress: a traversal ends at its second visit of the end marker, after 2^18 chunks, or in a
+/// region in which a search has failed. It skips busy chunks. Then malloc searches the whole pool
+/// (regions.hpp) and waits for busy chunks. malloc returns nullptr only if the search found no
+/// sufficient run of free chunks. The search records its failure, so that the next failed request
+/// reads one record per region, until a chunk there becomes free. If try_take() fails after a
+/// successful search, another lane has taken the chunk, and the search is repeated.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -47,10 +49,10 @@
 
 namespace quarry {
 
-/// How many places a search may start from.
+/// The number of offsets from which traversals start.
 enum class offsets : std::uint8_t { one, per_multiprocessor };
 
-/// KeptSixteenths: a rest of up to that many sixteenths of the request stays with the block.
+/// KeptSixteenths: a remainder of up to KeptSixteenths / 16 of the request stays part of the block.
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths = 0>
 class circular {
  public:
@@ -72,15 +74,15 @@ class circular {
     if (n - 1 >= std::uint64_t{granules_} << shift_) return nullptr;
     const auto size = static_cast<std::uint32_t>((n - 1) >> shift_) + 1;
     std::uint32_t at = offset().load(simt::relaxed);
-    for (std::int32_t visits = most_visits;;) {
+    for (std::int32_t visits = max_visits;;) {
       std::uint32_t next;
-      if (headers_.take(at, next) && serve(at, size, next))
+      if (headers_.try_take(at, next) && try_serve(at, size, next))
         return pool_ + (std::uint64_t{at} << shift_);
-      visits -= next <= at ? most_visits / 2 : 1;  // the end marker comes dear
+      visits -= next <= at ? max_visits / 2 : 1;  // two visits of the end marker use up all visits
       at = next;
-      if (visits > 0 && (visits % 64 != 0 || !regions_.hopeless(at, size))) continue;
+      if (visits > 0 && (visits % 64 != 0 || !regions_.is_known_to_fail(at, size))) continue;
       at = regions_.search(headers_, size);
-      if (at == regions_.nowhere) return nullptr;
+      if (at == regions_.none) return nullptr;
       visits = 1;
     }
   }
@@ -90,11 +92,11 @@ class circular {
     const auto at = static_cast<std::uint32_t>(
         static_cast<std::uint64_t>(static_cast<std::byte*>(block) - pool_) >> shift_);
     const std::uint32_t next = headers_.end_of(at);
-    headers_.put(at, absorb(next, next + 1));
+    headers_.publish_free(at, merge_following(next, next + 1));
     regions_.count_free(at);
   }
 
-  /// What a live block holds.
+  /// Returns the usable bytes of a live block.
   QUARRY_DEVICE std::uint64_t usable_size(void* block) const {
     const auto at = static_cast<std::uint32_t>(
         static_cast<std::uint64_t>(static_cast<std::byte*>(block) - pool_) >> shift_);
@@ -103,7 +105,8 @@ class circular {
 
   std::string check_invariants() const;
   heap_statistics statistics() const;
-  /// Between kernels: visit(offset in bytes, size in bytes, is free) for every chunk, front to end.
+  /// Calls visit(offset in bytes, size in bytes, is free) for every chunk in ascending order.
+  /// Requires quiescence.
   template <class Visit>
   void visit_chunks(Visit&& visit) const {
     for (std::uint32_t at = 0, next = 0; at != granules_; at = next) {
@@ -120,76 +123,83 @@ class circular {
   }
 
  private:
-  static constexpr std::uint64_t smallest_granule_shift = 5;
-  static constexpr std::uint32_t stride = 32;       // offsets lie a cache line apart
-  static constexpr std::uint32_t most_levels = 20;  // of all heaps together: a million chunks
-  static constexpr std::int32_t most_visits =
-      1 << 18;  // as many lanes may have cut chunks ahead of this one
+  static constexpr std::uint64_t min_granule_shift = 5;
+  static constexpr std::uint32_t stride = 32;      // one cache line per offset
+  static constexpr std::uint32_t max_levels = 20;  // of all binary heaps together: a million chunks
+  static constexpr std::int32_t max_visits =
+      1 << 18;  // concurrent lanes may have split as many chunks ahead
 
   static std::uint32_t granule_shift(std::uint64_t bytes) {
-    std::uint64_t shift = smallest_granule_shift;
+    std::uint64_t shift = min_granule_shift;
     while (bytes >> shift > Header::max_granules) ++shift;
     return static_cast<std::uint32_t>(shift);
   }
-  /// A power of two, as many as there may be multiprocessors, but a kibibyte for each at least.
+  /// A power of two up to 128, the expected number of multiprocessors, with at least 1 KiB per
+  /// offset.
   static std::uint32_t offset_count(std::uint64_t bytes) {
     if (Offsets == offsets::one) return 1;
     const std::uint64_t count = std::clamp<std::uint64_t>(bytes >> 10, 1, 128);
     return std::uint32_t{1} << log2_floor(count);
   }
-  /// Where this lane's searches start. Found anew each time: that is cheaper than two registers.
+  /// The offset of the caller's multiprocessor. Computed at each use, which saves two registers.
   QUARRY_DEVICE simt::atomic_ref<std::uint32_t> offset() const {
     const std::uint32_t mine =
         Offsets == offsets::one ? 0 : (simt::sm_id() & last_offset_) * stride;
     return simt::atomic_ref<std::uint32_t>(offsets_[mine]);
   }
 
-  /// Ours from `at` to `next`: a block, if that and the free chunks behind it are enough. Else it is put back.
-  QUARRY_DEVICE bool serve(std::uint32_t at, std::uint32_t size, std::uint32_t& next) const {
-    next = absorb(next, at + size);
+  /// Makes the caller's chunk [at, next) a block of `size`, merging free chunks that follow. If
+  /// they do not suffice, publishes the chunk as free and returns false.
+  QUARRY_DEVICE bool try_serve(std::uint32_t at, std::uint32_t size, std::uint32_t& next) const {
+    next = merge_following(next, at + size);
     const bool enough = at + size <= next;
     if (enough) {
-      offset().store(cut(at, size, next), simt::relaxed);
+      offset().store(split(at, size, next), simt::relaxed);
     } else {
-      headers_.put(at, next);
+      headers_.publish_free(at, next);
     }
     return enough;
   }
-  /// Free chunks from `next` on become part of ours, while it ends before `wanted`. Returns its end.
-  QUARRY_DEVICE std::uint32_t absorb(std::uint32_t next, std::uint32_t wanted) const {
-    for (std::uint32_t further; next < wanted && headers_.swallow(next, further); next = further) {
+  /// Merges the free chunks from `next` up to `wanted` into the caller's chunk. Returns its new
+  /// end.
+  QUARRY_DEVICE std::uint32_t merge_following(std::uint32_t next, std::uint32_t wanted) const {
+    for (std::uint32_t further; next < wanted && headers_.try_merge(next, further);
+         next = further) {
     }
     return next;
   }
 
-  /// Ours from `at` to `next`: keeps `size` and puts the rest back if it is worth it. Returns the new end.
-  QUARRY_DEVICE std::uint32_t cut(std::uint32_t at, std::uint32_t size, std::uint32_t next) const {
+  /// Publishes `size` granules of the caller's chunk [at, next) as used and frees the remainder,
+  /// unless it is small enough to keep. Returns the end of the block.
+  QUARRY_DEVICE std::uint32_t split(std::uint32_t at, std::uint32_t size,
+                                    std::uint32_t next) const {
     if (next - at - size > size / 16 * KeptSixteenths) {
-      headers_.put(at + size, next);
-      regions_.count_rest(at, at + size);
+      headers_.publish_free(at + size, next);
+      regions_.count_remainder(at, at + size);
       next = at + size;
     }
-    headers_.keep(at, next);
+    headers_.publish_used(at, next);
     return next;
   }
 
-  /// The binary heap over `granules`: how many levels, and the size of the smallest chunks, a power of two.
-  /// Many lanes that take chunks at once leave a rest in each, as cars parked at random leave a quarter of a
-  /// street empty; where chunks and requests are powers of two there is no rest.
-  struct heap_shape {
+  /// The initial binary heap: its number of levels, and the size of its smallest chunks, a power of
+  /// two. Concurrent lanes that take chunks leave a remainder in each of them, unless chunk and
+  /// request sizes are powers of two.
+  struct initial_shape {
     std::uint32_t levels;
     std::uint32_t smallest;
     QUARRY_DEVICE std::uint64_t granules() const {
       return std::uint64_t{levels} * smallest << levels >> 1;
     }
   };
-  /// The one that covers the most.
-  QUARRY_DEVICE heap_shape shape(std::uint32_t granules) const {
-    const std::uint32_t most = most_levels - log2_ceil(last_offset_ + 1);
-    heap_shape best{0, 1};
+  /// Returns the shape that covers the most of `granules`.
+  QUARRY_DEVICE initial_shape shape(std::uint32_t granules) const {
+    const std::uint32_t most = max_levels - log2_ceil(last_offset_ + 1);
+    initial_shape best{0, 1};
     for (std::uint32_t smallest = granules < 2048 ? 4 : 32, i = 0; i < 3; smallest *= 2, ++i) {
-      heap_shape tried{1, smallest};
-      while (tried.levels < most && heap_shape{tried.levels + 1, smallest}.granules() <= granules)
+      initial_shape tried{1, smallest};
+      while (tried.levels < most &&
+             initial_shape{tried.levels + 1, smallest}.granules() <= granules)
         ++tried.levels;
       if (tried.granules() <= granules && tried.granules() > best.granules()) best = tried;
     }
@@ -213,19 +223,19 @@ using cfmmalloc = circular<fused_header, offsets::per_multiprocessor>;
 static_assert(freeing_allocator<cmalloc> && freeing_allocator<cfmalloc>);
 static_assert(freeing_allocator<cmmalloc> && freeing_allocator<cfmmalloc>);
 
-// ---- longer bodies ---------------------------------------------------------------------------------
+// ---- definitions -------------------------------------------------------------------------------
 
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
 QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(
     std::uint64_t lane, std::uint64_t lanes) const {
   const std::uint32_t heaps = last_offset_ + 1;
   const std::uint32_t part = granules_ / heaps;
-  const heap_shape heap = shape(part);
+  const initial_shape heap = shape(part);
   const std::uint64_t chunks = std::uint64_t{1}
-                               << heap.levels;  // those of the heap, and the last one
+                               << heap.levels;  // the chunks of the binary heap, and the last one
   for (std::uint64_t i = lane; i < chunks * heaps; i += lanes) {
     const auto which = static_cast<std::uint32_t>(i / chunks);
-    const auto number = static_cast<std::uint32_t>(i % chunks) + 1;  // from 1, as in the paper
+    const auto number = static_cast<std::uint32_t>(i % chunks) + 1;  // the paper counts from 1
     const std::uint32_t front = which * part;
     const std::uint32_t end = which + 1 == heaps ? granules_ : front + part;
     const std::uint32_t level = log2_floor(number);
@@ -235,24 +245,24 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(
       const std::uint32_t root = heap.smallest << (heap.levels - 1);
       const std::uint32_t size = root >> level;
       const std::uint32_t at = front + level * root + (number - (std::uint32_t{1} << level)) * size;
-      headers_.put(at, at + size);
+      headers_.publish_free(at, at + size);
       regions_.count_free(at);
     } else if (const auto at = front + static_cast<std::uint32_t>(heap.granules()); at < end) {
-      headers_.put(at, end);
+      headers_.publish_free(at, end);
       regions_.count_free(at);
     }
   }
-  if (lane == 0) headers_.close(granules_);
+  if (lane == 0) headers_.write_end_marker(granules_);
 }
 
 template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
 std::string circular<Header, Offsets, KeptSixteenths>::check_invariants() const {
   if (headers_.is_free(granules_) || headers_.next(granules_) != 0)
-    return "the end marker was changed";
+    return "the end marker was overwritten";
   for (std::uint32_t at = 0; at != granules_; at = headers_.next(at)) {
     const std::uint32_t next = headers_.next(at);
     if (next <= at || next > granules_)
-      return "the chunk at granule " + std::to_string(at) + " leads to " + std::to_string(next);
+      return "the chunk at granule " + std::to_string(at) + " links to " + std::to_string(next);
   }
   for (std::uint32_t i = 0; i <= last_offset_; ++i)
     if (offsets_[i * stride] > granules_) return "an offset lies outside the pool";
@@ -264,7 +274,7 @@ heap_statistics circular<Header, Offsets, KeptSixteenths>::statistics() const {
   heap_statistics s;
   std::uint64_t blocks = 0;
   std::uint64_t live = 0;
-  std::uint64_t run = 0;  // of free chunks side by side: one malloc can have them all
+  std::uint64_t run = 0;  // bytes of adjacent free chunks, which one malloc can merge
   std::uint64_t largest = 0;
   visit_chunks([&](std::uint64_t, std::uint64_t size, bool free) {
     run = free ? run + size : 0;

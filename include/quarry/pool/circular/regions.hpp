@@ -1,31 +1,42 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// circular_regions: a search through all of a circular that does not look where others have looked in vain.
+/// circular_regions: an exhaustive search that skips regions in which an earlier search failed.
 ///
-///   pool      | region 0 | region 1 | … |        2^k granules each, 1024 regions at most
-///   regions   | note, freed | note, freed | … |
+///   pool      | region 0 | region 1 | … |             2^k granules each, at most 1024 regions
+///   regions   | failure, freed | failure, freed | … |
 ///
-/// freed   how often a chunk became free that starts there, counted after the fact, those of the new pool too. 0: none
-///         ever started there, so there is nothing to read in the midst of a large one
-/// note    {freed, size}: a walk through the region found no run of free chunks that starts there and has `size`
-///         granules. That holds as long as nothing is counted, there and in the next region, where such a run may end:
-///         what was counted by then, the walk saw; what came about since has not ended yet, or it would be counted.
+///   freed     The number of chunks that became free and start in the region, including the initial
+///             chunks. A chunk is counted after it was published. 0: no chunk ever started in the
+///             region, which is the interior of a large chunk.
+///   failure   {freed, size}: a scan of the region found no run of free chunks that starts there
+///             and has `size` granules. The record is valid while the counters of this region and
+///             of the next one, where such a run may end, are unchanged. The scan saw all chunks
+///             that were counted before it, and a free that publishes a later chunk counts it
+///             before it returns.
 ///
-/// The walk reads every place of a region from its front on. Where a chunk is in use it goes on at its end; where
-/// none starts (a tombstone, an unwritten place) at the next granule; for a busy one it waits. A tombstone where a
-/// chunk ought to start means that something has changed under way: then nothing is noted.
-/// A search walks from some region to the end of the pool, and then from front to end. Blocks of threads start
-/// at different regions, so that they share the work; whoever comes later passes over the notes.
+/// A scan reads the headers of a region from its front. After a used chunk it continues at the end
+/// of the chunk; at a tombstone or an unwritten header it continues at the next granule; at a busy
+/// chunk it waits. A tombstone where a chunk should start means that the list has changed during
+/// the scan, and then the scan records no failure.
 ///
-/// Why two regions are enough. A free at granule p makes a run longer that starts at p or before. If it starts two
-/// regions before, it had a whole region in it already, and notes are about sizes up to that only: `longest`.
-/// (Counters only grow. Who reads the note first and the counters then, sees none smaller than the walk did; so if
-/// the sums are equal, the counters are.)
-/// A malloc leaves a rest behind. In its block's region that need not be counted: a walk waited until it was there. In
-/// another one it is, before the block is in use: a walk that comes from there finds the note outdated.
+/// A search scans from some region to the end of
+/// the pool, and then from the front to the end. The start depends on the thread block, so
+/// concurrent searches share the work, and later searches use the recorded failures.
 ///
-/// Bound: two walks through the pool; a chunk is busy for a bounded number of its owner's steps.
-/// Assumed: nobody sleeps while 2^32 blocks of a region are freed.
+/// Two counters are sufficient. A free at granule p extends a run that starts at or before p. If
+/// the run starts two regions earlier, it already contained a whole region, and failures are
+/// recorded only for sizes up to one region: max_recorded_size(). Counters only grow. A lane that
+/// loads the failure first and the counters second reads counters no smaller than the scan did.
+/// Equal sums therefore imply equal counters.
+///
+/// A malloc that splits a chunk frees its remainder. If
+/// the remainder starts in the region of the block, it needs no count: a scan has waited until it
+/// was published. Otherwise malloc counts it before the block is used, so that a scan that comes
+/// from the block's region finds the failure outdated.
+///
+/// Progress: at most two passes over the pool. A search waits only for busy chunks, and a chunk is
+/// busy for a bounded number of its owner's steps.
+/// Requires: no lane is suspended while 2^32 chunks of one region become free.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/carve.hpp>
@@ -41,7 +52,7 @@ namespace quarry {
 
 class circular_regions {
  public:
-  static constexpr std::uint32_t nowhere = ~std::uint32_t{0};
+  static constexpr std::uint32_t none = ~std::uint32_t{0};
 
   circular_regions() = default;
   circular_regions(carve& metadata, std::uint32_t granules)
@@ -50,29 +61,29 @@ class circular_regions {
         count_(((granules - 1) >> shift_) + 1),
         regions_(metadata.take<region>("regions", count_ + 2)) {}
 
-  /// Where a run of `size` free granules starts, or nowhere.
+  /// Returns the start of a run of `size` free granules, or none.
   template <class Header>
   QUARRY_DEVICE std::uint32_t search(const Header& headers, std::uint32_t size) const;
 
-  /// Whether a search has found no room in the region of this granule.
-  QUARRY_DEVICE bool hopeless(std::uint32_t at, std::uint32_t size) const {
+  /// Returns whether the region of this granule has a valid record of a failure for `size`.
+  QUARRY_DEVICE bool is_known_to_fail(std::uint32_t at, std::uint32_t size) const {
     std::uint32_t freed;
-    return hopeless(at >> shift_, size, freed);
+    return is_known_to_fail(at >> shift_, size, freed);
   }
-  /// A chunk at this granule has become free.
+  /// Counts a chunk at this granule that has become free.
   QUARRY_DEVICE void count_free(std::uint32_t at) const {
     counter(at >> shift_).add(1, simt::release);
   }
-  /// What remains of a chunk has become free; the block in front of it is not in use yet.
-  QUARRY_DEVICE void count_rest(std::uint32_t block, std::uint32_t rest) const {
-    if ((block ^ rest) >> shift_ == 0) return;
-    count_free(rest);
+  /// Counts the free remainder of a split chunk. Requires that the block before it is not yet used.
+  QUARRY_DEVICE void count_remainder(std::uint32_t block, std::uint32_t remainder) const {
+    if ((block ^ remainder) >> shift_ == 0) return;
+    count_free(remainder);
     simt::fence_stores();
   }
 
  private:
   struct region {
-    std::uint64_t note;
+    std::uint64_t failure;
     std::uint32_t freed;
     std::uint32_t unused;
   };
@@ -80,35 +91,37 @@ class circular_regions {
     return simt::atomic_ref<std::uint32_t>(regions_[number].freed);
   }
 
-  /// The largest size that notes are made of.
-  QUARRY_DEVICE std::uint32_t longest() const { return std::uint32_t{1} << shift_; }
+  /// The largest size for which failures are recorded.
+  QUARRY_DEVICE std::uint32_t max_recorded_size() const { return std::uint32_t{1} << shift_; }
   QUARRY_DEVICE std::uint32_t front(std::uint32_t number) const { return number << shift_; }
   QUARRY_DEVICE std::uint32_t end(std::uint32_t number) const {
     return front(number + 1) < granules_ ? front(number + 1) : granules_;
   }
-  /// Regions to visit. Larger requests go round once: in the midst of a large chunk there is much to read.
-  QUARRY_DEVICE std::uint32_t visits(std::uint32_t size) const {
-    if (size > longest()) return count_;
+  /// The number of regions that a search scans. Searches for more than one region make one pass
+  /// only, since the interior of a large chunk has many headers to read.
+  QUARRY_DEVICE std::uint32_t scan_count(std::uint32_t size) const {
+    if (size > max_recorded_size()) return count_;
     return count_ +
            static_cast<std::uint32_t>(std::uint64_t{simt::block_id() * 0x9e3779b9u} * count_ >> 32);
   }
-  /// The region to visit when so many are left, this one among them.
-  QUARRY_DEVICE std::uint32_t visited(std::uint32_t left) const {
+  /// The region to scan when `left` scans remain, including this one.
+  QUARRY_DEVICE std::uint32_t region_at(std::uint32_t left) const {
     return (left > count_ ? 2 * count_ : count_) - left;
   }
 
-  /// Whether the note says that this size does not fit. `freed` is for a new one.
-  QUARRY_DEVICE bool hopeless(std::uint32_t number, std::uint32_t size,
-                              std::uint32_t& freed) const {
-    const std::uint64_t note =
-        simt::atomic_ref<std::uint64_t>(regions_[number].note).load(simt::acquire);
+  /// Returns whether the recorded failure is valid for `size`. Sets `freed` for a new record.
+  QUARRY_DEVICE bool is_known_to_fail(std::uint32_t number, std::uint32_t size,
+                                      std::uint32_t& freed) const {
+    const std::uint64_t failure =
+        simt::atomic_ref<std::uint64_t>(regions_[number].failure).load(simt::acquire);
     const std::uint32_t own = counter(number).load(simt::acquire);
     freed = own + counter(number + 1).load(simt::acquire);
-    return own == 0 || (note >> 32 == freed && static_cast<std::uint32_t>(note) <= size);
+    return own == 0 || (failure >> 32 == freed && static_cast<std::uint32_t>(failure) <= size);
   }
-  QUARRY_DEVICE void note(std::uint32_t number, std::uint32_t size, std::uint32_t freed) const {
-    if (size > longest()) --freed;  // a note that never holds
-    simt::atomic_ref<std::uint64_t>(regions_[number].note)
+  QUARRY_DEVICE void record_failure(std::uint32_t number, std::uint32_t size,
+                                    std::uint32_t freed) const {
+    if (size > max_recorded_size()) --freed;  // a record that is never valid
+    simt::atomic_ref<std::uint64_t>(regions_[number].failure)
         .store(std::uint64_t{freed} << 32 | size, simt::release);
   }
 
@@ -121,22 +134,21 @@ class circular_regions {
 template <class Header>
 QUARRY_DEVICE std::uint32_t circular_regions::search(const Header& headers,
                                                      std::uint32_t size) const {
-  std::uint32_t run = 0;  // where a run of free chunks starts, or would
-  for (std::uint32_t left = visits(size); left != 0; --left) {
-    const std::uint32_t number = visited(left);
+  std::uint32_t run = 0;  // start of the current run of free chunks
+  for (std::uint32_t left = scan_count(size); left != 0; --left) {
+    const std::uint32_t number = region_at(left);
     if (left == count_) run = 0;
-    if (run >= end(number)) continue;  // inside a chunk that is in use
+    if (run >= end(number)) continue;  // inside a used chunk
     run = front(number);
     std::uint32_t freed;
-    if (hopeless(number, size, freed)) {
+    if (is_known_to_fail(number, size, freed)) {
       run = end(number);
       continue;
     }
-    std::uint32_t at =
-        nowhere;  // the end of the run, a chunk's start; nowhere: look for one from `run` on
+    std::uint32_t at = none;  // end of the run; none: find a chunk from `run` on
     do {
       std::uint32_t next;
-      const chunk_state state = headers.look(at == nowhere ? run : at, next);
+      const chunk_state state = headers.load(at == none ? run : at, next);
       if (state == chunk_state::free) {
         at = next;
         if (at - run >= size) return run;
@@ -146,16 +158,16 @@ QUARRY_DEVICE std::uint32_t circular_regions::search(const Header& headers,
         at = run;
         simt::spin();
       } else {
-        if (at == nowhere)
+        if (at == none)
           ++run;
         else
           --freed;
-        at = nowhere;
+        at = none;
       }
     } while (run < end(number));
-    note(number, size, freed);
+    record_failure(number, size, freed);
   }
-  return nowhere;
+  return none;
 }
 
 }  // namespace quarry

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What scatter keeps for one page: a word that says what the page is used for, and a bitmap of its
+/// The state of one page of scatter: a word that describes the use of the page, and a bitmap of its
 /// chunks.
 ///
 ///   bits     31 | 30 .. 21 | 20 .. 11     | 10 .. 0
-///   chunks    0 | cursor   | capacity - 1 | count       a page cut into `capacity` equal chunks
+///   chunks    0 | cursor   | capacity - 1 | count       a page of `capacity` equal chunks
 ///   run       1 | length in pages                       the first page of a large block
-///   run       1 | 0                                     its other pages
+///   run       1 | 0                                     the other pages of a large block
 ///
-/// count    chunks that are taken, being taken or being given back. At 0 the page is empty: it
-///          belongs to nobody, whatever capacity it shows, and whoever comes next cuts it anew. A
-///          page never used is 0.
-/// cursor   the chunk after those handed out last: where free ones are likely. A hint that costs
-///          nothing, since it changes together with the count.
-/// bitmap   a set bit is a chunk in use. malloc adds to the count and then sets bits, free clears
-///          its bit and then subtracts from the count:
-///            count == bits set + reserved, not yet claimed + cleared, not yet subtracted
-///          So an empty page has no bit set, and every reservation finds a clear bit.
+///   count    The chunks that are allocated, being allocated or being freed. At 0 the page is
+///            empty: it has no owner, whatever its capacity field holds, and the next lane that
+///            reserves chunks sets a new capacity. The word of a page that was never used is 0.
+///   cursor   The chunk after the chunks that were reserved last, where free chunks are likely. The
+///            cursor is a hint; it changes in the same atomic operation as the count.
+///   bitmap   A set bit is a chunk in use. malloc raises the count and then sets bits; free clears
+///            its bit and then lowers the count:
+///              count == bits set + (reserved, bit not yet set) + (bit cleared, not yet subtracted)
+///            Therefore an empty page has no bit set, and every reservation has a clear bit.
 
 #include <quarry/concurrent/bitmap.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -31,11 +31,11 @@ class scatter_state {
   static constexpr std::uint32_t max_capacity = 1024;
 
   QUARRY_DEVICE constexpr explicit scatter_state(std::uint32_t word) : word_(word) {}
-  /// The first page of a run; length 0: one of the others.
+  /// The first page of a run of `length` pages. Length 0: another page of a run.
   QUARRY_DEVICE static constexpr scatter_state run(std::uint32_t length) {
     return scatter_state(run_flag | length);
   }
-  /// Empty, but no longer new.
+  /// An empty page that was used before.
   QUARRY_DEVICE static constexpr scatter_state used_before() {
     return scatter_state(std::uint32_t{1} << cursor_shift);
   }
@@ -48,22 +48,22 @@ class scatter_state {
   QUARRY_DEVICE constexpr std::uint32_t capacity() const {
     return (word_ >> capacity_shift & (max_capacity - 1)) + 1;
   }
-  /// Nobody can have anything of it.
+  /// Returns whether no request can be served from the page.
   QUARRY_DEVICE constexpr bool full() const { return is_run() || count() == capacity(); }
 
-  /// Chunks of the page for those who cut pages into `capacity`.
+  /// Returns the number of chunks that a request with this capacity can reserve in the page.
   QUARRY_DEVICE constexpr std::uint32_t room(std::uint32_t capacity) const {
     if (empty()) return capacity;
-    const std::uint32_t cut = word_ & (run_flag | (max_capacity - 1) << capacity_shift);
-    return cut == (capacity - 1) << capacity_shift ? capacity - count() : 0;
+    const std::uint32_t divided = word_ & (run_flag | (max_capacity - 1) << capacity_shift);
+    return divided == (capacity - 1) << capacity_shift ? capacity - count() : 0;
   }
-  /// Where free chunks are likely.
-  QUARRY_DEVICE constexpr std::uint32_t first() const {
+  /// Returns the chunk from which free chunks are likely.
+  QUARRY_DEVICE constexpr std::uint32_t cursor() const {
     return empty() ? 0 : word_ >> cursor_shift & (max_capacity - 1);
   }
-  /// With k chunks more. Requires k <= room(capacity).
+  /// Returns the state with k more chunks reserved. Requires k <= room(capacity).
   QUARRY_DEVICE constexpr scatter_state reserve(std::uint32_t capacity, std::uint32_t k) const {
-    const std::uint32_t next = first() + k;
+    const std::uint32_t next = cursor() + k;
     return scatter_state((next < capacity ? next : next - capacity) << cursor_shift |
                          (capacity - 1) << capacity_shift | (count() + k));
   }
@@ -77,9 +77,10 @@ class scatter_state {
   std::uint32_t word_;
 };
 
-/// Claims any chunk of a page in which this lane has a reservation, near chunk `at` if it can.
-/// Progress: every reservation has a clear bit at all times, so a round over the words that finds
-/// none was overtaken by the claims of others.
+/// Claims a chunk of a page in which the calling lane has a reservation, preferably near chunk
+/// `at`.
+/// Progress: lock-free. Every reservation has a clear bit at all times, so a pass over the words
+/// that finds no clear bit was overtaken by successful claims of other lanes.
 QUARRY_NOINLINE QUARRY_DEVICE inline std::uint32_t claim_chunk(std::uint32_t* words,
                                                                std::uint32_t capacity,
                                                                std::uint32_t at) {
@@ -89,7 +90,7 @@ QUARRY_NOINLINE QUARRY_DEVICE inline std::uint32_t claim_chunk(std::uint32_t* wo
     std::uint32_t free = left < 32 ? (std::uint32_t{1} << left) - 1 : ~std::uint32_t{0};
     free &= ~word.load(simt::relaxed);
     while (free != 0) {
-      // Lanes that look at the same word tell themselves apart by the chunks they had hoped for.
+      // Lanes that claim from the same word choose different bits, since their `at` differs.
       const std::uint32_t bit = nth_set_bit(free, at % simt::popc(free));
       const std::uint32_t was = word.fetch_or(std::uint32_t{1} << bit, simt::acquire);
       if ((was >> bit & 1) == 0) return w * 32 + bit;

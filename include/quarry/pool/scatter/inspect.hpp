@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// scatter_walk: reads the words and bits of a scatter between kernels: what is wrong, and what is
-/// where.
+/// scatter_inspector: checks the invariants of a scatter and gathers its statistics. Requires
+/// quiescence.
 ///
-///   count == bits set, all below the capacity; none in an empty page or a run
-///   a run of n pages is followed by n - 1 pages that say so, and no other page does
-///   a marked page is full
+/// Invariants:
+///   - count == bits set; no bit at or above the capacity; no bit in an empty page or a run.
+///   - The first page of a run of n pages is followed by n - 1 continuation pages, and no other page
+///     is a continuation page.
+///   - A page whose full bit is set is full.
 
 #include <quarry/core/statistics.hpp>
 #include <quarry/pool/scatter/pages.hpp>
@@ -17,11 +19,11 @@
 
 namespace quarry {
 
-class scatter_walk {
+class scatter_inspector {
  public:
-  /// A page is `units` of `unit` bytes, and has a word of `bits` for each 32 of them.
-  scatter_walk(const scatter_pages& pages, const std::uint32_t* bits, std::uint32_t units,
-               std::uint64_t unit)
+  /// A page has `units` units of `unit` bytes, and one word of `bits` per 32 units.
+  scatter_inspector(const scatter_pages& pages, const std::uint32_t* bits, std::uint32_t units,
+                    std::uint64_t unit)
       : pages_(pages), bits_(bits), units_(units), unit_(unit) {}
 
   std::string check() const {
@@ -33,19 +35,19 @@ class scatter_walk {
       if (const char* wrong = check(page, state, inside); *wrong != 0)
         return "page " + std::to_string(page) + " " + wrong;
     }
-    return run_end <= pages_.count() ? std::string() : "a run goes beyond the pool";
+    return run_end <= pages_.count() ? std::string() : "a run extends beyond the pool";
   }
 
   heap_statistics statistics() const {
     std::map<std::uint64_t, size_class_statistics> classes;  // by block size
     std::uint64_t blocks = 0;
     std::uint64_t live = 0;
-    std::uint64_t gap = 0;  // empty pages side by side
+    std::uint64_t empty_bytes = 0;  // adjacent empty pages
     std::uint64_t largest = 0;
     for (std::uint32_t page = 0; page < pages_.count(); ++page) {
       const scatter_state state = pages_.at(page);
-      gap = state.empty() ? gap + page_bytes() : 0;
-      largest = std::max(largest, gap);
+      empty_bytes = state.empty() ? empty_bytes + page_bytes() : 0;
+      largest = std::max(largest, empty_bytes);
       if (state.empty()) continue;
       if (state.is_run()) {
         if (state.run_length() != 0) ++blocks;
@@ -71,7 +73,7 @@ class scatter_walk {
     return s;
   }
 
-  /// visit(pool_piece) for every page, and once for the pages of a run.
+  /// Calls visit(pool_piece) for every page of chunks, every empty page and every run.
   template <class Visit>
   void visit_pieces(Visit&& visit) const {
     for (std::uint32_t page = 0, pages = 0; page < pages_.count(); page += pages) {
@@ -91,11 +93,13 @@ class scatter_walk {
  private:
   std::uint64_t page_bytes() const { return units_ * unit_; }
 
-  /// What is wrong with a page; empty: nothing. `inside`: a run that began before goes through it.
+  /// Returns the violated invariant of a page, or "". `inside`: the page is not the first of a run.
   const char* check(std::uint32_t page, scatter_state state, bool inside) const {
-    if (pages_.marked(page) && !state.full()) return "has room and is marked as full";
-    if (inside && !(state.is_run() && state.run_length() == 0)) return "is missing in a run";
-    if (!inside && state.is_run() && state.run_length() == 0) return "belongs to no run";
+    if (pages_.is_marked_full(page) && !state.full()) return "has room and is marked as full";
+    if (inside && !(state.is_run() && state.run_length() == 0))
+      return "is part of a run, but its word is not";
+    if (!inside && state.is_run() && state.run_length() == 0)
+      return "continues a run that does not exist";
     const std::uint32_t capacity = state.is_run() ? 0 : state.capacity();
     std::uint32_t set = 0;
     for (std::uint32_t chunk = 0; chunk < units_; chunk += 32) {
@@ -104,7 +108,8 @@ class scatter_walk {
       const std::uint32_t present = capacity > chunk ? capacity - chunk : 0;
       if (present < 32 && word >> present != 0) return "has bits set beyond its chunks";
     }
-    if (!state.is_run() && set != state.count()) return "does not count the bits that are set";
+    if (!state.is_run() && set != state.count())
+      return "has a count that differs from the number of set bits";
     return "";
   }
 
