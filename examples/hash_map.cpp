@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// A hash map that grows inside a kernel.
 ///
-/// Each block of threads counts how often the keys of its share of the input occur, in a map of its own.
-/// The lanes of a block insert side by side; nodes come from the heap. Between two rounds, when there
-/// are more keys than buckets, the block takes a bucket array twice as large from the heap and moves the
-/// nodes over. In the end the counts are held against std::unordered_map.
+/// Each thread block counts the keys of its part of the input in its own map. The lanes of a block
+/// insert concurrently and allocate nodes from the heap. If a map has more keys than buckets, the
+/// block allocates an array of twice as many buckets and moves the nodes. The host compares the
+/// counts with std::unordered_map.
 #include <quarry/heap.hpp>
 
 #include <cstdint>
@@ -23,12 +23,13 @@ struct node {
 };
 QUARRY_DEVICE node* to_node(std::uint64_t address) { return reinterpret_cast<node*>(address); }
 
-/// Members that change between barriers only are plain; buckets and counters are changed by all lanes.
+/// Lanes update buckets and counters with atomics. One lane writes the other members, between two
+/// barriers.
 struct map {
-  std::uint64_t* buckets;  // addresses of first nodes
+  std::uint64_t* buckets;  // address of the first node of each bucket
   std::uint32_t bucket_count;
   std::uint32_t keys;
-  std::uint32_t failed;  // a request for memory was refused
+  std::uint32_t failed;  // not 0 if an allocation failed
   std::uint32_t growths;
 
   QUARRY_DEVICE std::uint64_t& bucket(std::uint64_t* array, std::uint32_t size,
@@ -36,16 +37,16 @@ struct map {
     return array[simt::scramble(key) % size];
   }
 
-  /// Counts a key; any lane, at any time between two barriers.
+  /// Counts a key. Any lane may call it, between two calls of grow().
   QUARRY_DEVICE void add(const memory_ref& memory, std::uint32_t key) {
     const simt::atomic_ref first(bucket(buckets, bucket_count, key));
     node* fresh = nullptr;
-    std::uint64_t searched = 0;  // from here on the chain does not have the key
+    std::uint64_t searched = 0;  // the chain from this node on does not contain the key
     for (std::uint64_t head = first.load(simt::acquire);;) {
       for (std::uint64_t at = head; at != searched; at = to_node(at)->next) {
         if (to_node(at)->key != key) continue;
         simt::atomic_ref(to_node(at)->count).add(1, simt::relaxed);
-        memory.free(fresh);  // somebody was faster
+        memory.free(fresh);  // another lane has inserted the key
         return;
       }
       searched = head;
@@ -61,13 +62,14 @@ struct map {
     simt::atomic_ref(keys).add(1, simt::relaxed);
   }
 
-  /// All lanes of the block together: twice as many buckets, if there are more keys than buckets.
+  /// Doubles the number of buckets if there are more keys than buckets. All lanes of the block call
+  /// it.
   QUARRY_DEVICE void grow(const memory_ref& memory) {
-    simt::sync_block();  // all have added
+    simt::sync_block();  // all lanes have added their keys
     const bool crowded = keys > bucket_count && failed == 0;
     const std::uint32_t old_count = bucket_count;
     std::uint64_t* const old = buckets;
-    simt::sync_block();  // all have read: whoever goes on may add again
+    simt::sync_block();  // all lanes have read the members
     if (!crowded) return;
     if (simt::thread_id() == 0) {
       buckets = static_cast<std::uint64_t*>(memory.malloc(2 * old_count * sizeof(std::uint64_t)));
@@ -75,7 +77,7 @@ struct map {
       ++growths;
     }
     simt::sync_block();
-    if (buckets == nullptr) {  // no memory: stay with the old ones
+    if (buckets == nullptr) {  // the allocation failed: keep the old buckets
       simt::sync_block();
       if (simt::thread_id() == 0) buckets = old, bucket_count = old_count, failed = 1;
       simt::sync_block();
@@ -106,14 +108,14 @@ struct map {
 };
 
 int main() {
-  constexpr std::uint32_t blocks = 8, threads = 128, rounds = 24, share = threads * rounds;
+  constexpr std::uint32_t blocks = 8, threads = 128, rounds = 24, part = threads * rounds;
   const quarry::heap<> heap(8_MiB);
   const memory_ref memory = heap.ref();
 
-  std::vector<std::uint32_t> input(blocks * share);
+  std::vector<std::uint32_t> input(blocks * part);
   simt::lane_random draw(2014);
   for (std::uint32_t& key : input)
-    key = draw.below(draw.below(2000) + 1);  // small keys are frequent
+    key = draw.below(draw.below(2000) + 1);  // small keys are more frequent
   simt::array<std::uint32_t, quarry::default_backend> keys_array(input.size());
   simt::array<std::uint32_t, quarry::default_backend> counts_array(input.size());
   simt::array<map, quarry::default_backend> maps_array(blocks);
@@ -124,7 +126,7 @@ int main() {
 
   quarry::launch({blocks, threads}, [=] QUARRY_DEVICE {
     map& mine = maps[simt::block_id()];
-    if (simt::thread_id() == 0) {  // eight buckets to begin with
+    if (simt::thread_id() == 0) {  // a map starts with eight buckets
       mine.buckets = static_cast<std::uint64_t*>(memory.malloc(8 * sizeof(std::uint64_t)));
       mine.bucket_count = 8;
       for (int i = 0; mine.buckets != nullptr && i < 8; ++i) mine.buckets[i] = 0;
@@ -132,17 +134,17 @@ int main() {
     simt::sync_block();
     if (mine.buckets == nullptr) return;
     for (std::uint32_t round = 0; round < rounds; ++round) {
-      mine.add(memory, keys[simt::block_id() * share + round * threads + simt::thread_id()]);
+      mine.add(memory, keys[simt::block_id() * part + round * threads + simt::thread_id()]);
       mine.grow(memory);
     }
   });
 
-  // Another kernel: look every key up, then give all memory back.
+  // A second kernel looks every key up and then frees the maps.
   quarry::launch({blocks, threads}, [=] QUARRY_DEVICE {
     map& mine = maps[simt::block_id()];
     if (mine.buckets == nullptr) return;
-    for (std::uint32_t i = simt::thread_id(); i < share; i += threads)
-      counts[simt::block_id() * share + i] = mine.find(keys[simt::block_id() * share + i]);
+    for (std::uint32_t i = simt::thread_id(); i < part; i += threads)
+      counts[simt::block_id() * part + i] = mine.find(keys[simt::block_id() * part + i]);
     simt::sync_block();
     for (std::uint32_t i = simt::thread_id(); i < mine.bucket_count; i += threads) {
       for (std::uint64_t at = mine.buckets[i]; at != 0;) {
@@ -160,9 +162,9 @@ int main() {
   std::size_t wrong = 0;
   for (std::uint32_t b = 0; b < blocks; ++b) {
     std::unordered_map<std::uint32_t, std::uint32_t> expected;
-    for (std::uint32_t i = 0; i < share; ++i) ++expected[input[b * share + i]];
-    for (std::uint32_t i = 0; i < share; ++i)
-      wrong += found[b * share + i] != expected[input[b * share + i]];
+    for (std::uint32_t i = 0; i < part; ++i) ++expected[input[b * part + i]];
+    for (std::uint32_t i = 0; i < part; ++i)
+      wrong += found[b * part + i] != expected[input[b * part + i]];
     wrong += built[b].keys != expected.size() || built[b].failed != 0 || built[b].growths == 0;
   }
   const auto live = heap.statistics().live_blocks.value_or(0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Arrays that grow inside a kernel. Each lane collects the divisors of its number in a vector of its own; the lanes of a
-/// warp collect the primes among them in one that they share.
+/// Vectors in kernels. Each lane collects the divisors of its number in its own vector; the lanes
+/// of a warp collect the primes among their numbers in one shared vector.
 #include <quarry/heap.hpp>
 
 #include <cstdint>
@@ -16,13 +16,13 @@ int main() {
   const quarry::heap<> heap(16_MiB);
   const auto memory = heap.ref();
   simt::array<numbers*, quarry::default_backend> shared(lanes / 32);
-  simt::array<std::uint32_t, quarry::default_backend> totals(3);  // divisors, primes, refused
+  simt::array<std::uint32_t, quarry::default_backend> totals(3);  // divisors, primes, failures
   numbers** const primes = shared.data();
   std::uint32_t* const total = totals.data();
 
   quarry::launch({blocks, threads}, [=] QUARRY_DEVICE {
     const auto number = static_cast<std::uint32_t>(simt::global_thread()) + 1;
-    numbers divisors(memory);  // freed at the end of its scope
+    numbers divisors(memory);  // the destructor frees the elements
     bool served = true;
     for (std::uint32_t d = 1; d <= number; ++d)
       if (number % d == 0) served = divisors.push_back(d) && served;
@@ -35,7 +35,7 @@ int main() {
     if (list != nullptr) served = list->append(warp, number, divisors.size() == 2) && served;
     if (!served || list == nullptr) simt::atomic_ref(total[2]).add(1, simt::relaxed);
   });
-  // A later kernel finds them in order, adds up how many there are, and frees them.
+  // A second kernel checks the order of the primes, counts them, and destroys the vectors.
   quarry::launch({1, 1}, [=] QUARRY_DEVICE {
     std::uint32_t last = 0;
     for (std::uint32_t w = 0; w < lanes / 32; ++w) {
@@ -50,6 +50,6 @@ int main() {
 
   const auto got = totals.to_host();
   std::printf("1 to %u: %u divisors, %u primes\n", lanes, got[0], got[1]);
-  heap.check_empty();  // throws if a request was refused, or a block left behind
+  heap.check_empty();  // throws if an allocation failed or a block is still live
   return got[0] == 7262 && got[1] == 172 && got[2] == 0 ? 0 : 1;
 }

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Scratch memory for each warp, freed as a whole: Listing 1 of FDGMalloc (Widmer et al. 2013).
+/// A warp arena as scratch memory: Listing 1 of Widmer et al. 2013 (FDGMalloc).
 ///
-/// Lanes find the medians of many rows of different lengths. Each needs a copy of its row to sort. No
-/// block is freed one by one: tidy_up gives back what the warp got in this round, end everything.
+/// Lanes compute the medians of rows of different lengths. Each lane sorts a copy of its row.
+/// Copies are not freed one by one: tidy_up() frees all blocks of the arena after each row, and
+/// end() frees the arena.
 #include <quarry/heap.hpp>
 #include <quarry/layer/warp_arena.hpp>
 
@@ -20,7 +21,7 @@ int main() {
   const quarry::heap<scratch> heap(32_MiB);
   const auto memory = heap.ref();
 
-  // Row r has the numbers [start[r], start[r + 1]).
+  // Row r has the values [start[r], start[r + 1]).
   simt::lane_random draw(2013);
   std::vector<std::uint32_t> starts(1), values;
   for (std::uint32_t r = 0; r < rows; ++r) {
@@ -37,7 +38,7 @@ int main() {
   std::uint32_t* const median = medians_array.data();
 
   quarry::launch({blocks, threads}, [=] QUARRY_DEVICE {
-    auto warp = memory.allocator().start();  // the lanes that are here share an arena
+    auto warp = memory.allocator().start();  // the active lanes of the warp share an arena
     for (std::uint64_t r = simt::global_thread(); r < rows; r += simt::grid_threads()) {
       const std::uint32_t n = start[r + 1] - start[r];
       auto* const sorted = static_cast<std::uint32_t*>(warp.alloc(n * sizeof(std::uint32_t)));
@@ -51,7 +52,7 @@ int main() {
         }
         median[r] = sorted[n / 2];
       }
-      warp.tidy_up();  // this row's copy is no longer needed
+      warp.tidy_up();  // frees the copies of this row
     }
     warp.end();
   });
@@ -68,7 +69,7 @@ int main() {
   const auto s = heap.statistics();
   const auto open = quarry::arenas_open(s);
   const auto live = s.live_blocks.value_or(0);
-  std::printf("%u of %u medians wrong; %llu arenas open, %llu blocks left\n", wrong, rows,
+  std::printf("%u of %u medians wrong; %llu arenas open, %llu blocks live\n", wrong, rows,
               static_cast<unsigned long long>(open), static_cast<unsigned long long>(live));
   return wrong == 0 && open == 0 && live == 0 ? 0 : 1;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// malloc, free, calloc and realloc in kernels that already call them: one line a kernel, one in main.
+/// malloc, free, calloc and realloc for kernels that already call CUDA's.
 ///
 ///   #include <quarry/drop_in.hpp>
+///   using namespace quarry::literals;
 ///
 ///   __global__ void kernel(char* text) {
 ///     using quarry::drop_in::malloc, quarry::drop_in::free;
 ///     char* copy = static_cast<char*>(malloc(80));
-///     …
+///     ...
 ///     free(copy);
 ///   }
 ///   int main() {
@@ -16,13 +17,15 @@
 ///     quarry::drop_in::heap().check();      // throws if an allocation failed
 ///   }
 ///
-/// The line stands in the kernel, or in a namespace around kernels, where these names hide CUDA's. At file scope, and
-/// as `using namespace`, they would stand beside CUDA's, and the compiler could not choose.
-/// There is one heap a process and machine, and it lives until the process ends. Before init, malloc gives nullptr.
-/// Programs that want two heaps, or an end, take heap and heap_ref.
+/// Put the using-declaration into the kernel, or into a namespace around kernels, where it hides
+/// CUDA's functions. At file scope, and as `using namespace`, calls would be ambiguous.
 ///
-/// How device code finds the heap: see layer/xmc.hpp. Each translation unit has a __constant__ of its own and adds
-/// itself to a list when the program starts; init writes all of them.
+/// A process has one heap per backend, which lives until the process ends. Before init(), malloc
+/// returns nullptr. Programs with several heaps, or with heaps that end, use heap and heap_ref.
+///
+/// How device code finds the heap: each translation unit has a __constant__ copy of the heap_ref
+/// and adds itself to a list when the program starts (as layer/xmc.hpp does). init() writes all
+/// copies. It works with and without relocatable device code.
 
 #include <quarry/heap.hpp>
 
@@ -32,7 +35,7 @@
 
 namespace quarry::drop_in {
 
-/// It frees, and knows the sizes of blocks, which realloc needs.
+/// realloc needs an allocator that knows the sizes of its blocks.
 using allocator_type = slab;
 
 namespace detail {
@@ -40,26 +43,29 @@ namespace detail {
 template <backend Backend>
 struct handle {
   heap_ref<allocator_type, Backend> heap;
-  bool ready;  // false: there is no heap yet
+  bool ready;  // whether init() has made the heap
 };
 
-/// What init made on a machine; never destroyed, since kernels may run until the very end.
+/// The heap of a backend; nullptr before init(). It is never destroyed, because kernels may run
+/// until the process ends.
 template <backend Backend>
-inline quarry::heap<allocator_type, Backend>* made = nullptr;
+inline quarry::heap<allocator_type, Backend>* process_heap = nullptr;
 
 inline handle<cpu> cpu_handle{};
 
 #if QUARRY_CUDA
-/// A translation unit with a copy of the handle.
+/// A translation unit with its own copy of the handle. All units form a list.
 class unit {
  public:
   using writer = void (*)(const handle<cuda>&);
   explicit unit(writer write) : write_(write), next_(first()) {
     first() = this;
-    if (made<cuda> != nullptr) write({made<cuda>->ref(), true});  // a library that is loaded late
+    // A library that is loaded after init().
+    if (process_heap<cuda> != nullptr) write({process_heap<cuda>->ref(), true});
   }
   static void write_all() {
-    for (const unit* u = first(); u != nullptr; u = u->next_) u->write_({made<cuda>->ref(), true});
+    for (const unit* u = first(); u != nullptr; u = u->next_)
+      u->write_({process_heap<cuda>->ref(), true});
   }
 
  private:
@@ -71,16 +77,16 @@ class unit {
   unit* next_;
 };
 
-static __constant__ handle<cuda> handle_here;
+static __constant__ handle<cuda> unit_handle;
 static const unit this_unit([](const handle<cuda>& h) {
-  simt::check_cuda(cudaMemcpyToSymbol(handle_here, &h, sizeof h), "quarry::drop_in::init");
+  simt::check_cuda(cudaMemcpyToSymbol(unit_handle, &h, sizeof h), "quarry::drop_in::init");
 });
 #endif
 
-/// The heap that the running code may use.
-QUARRY_DEVICE static inline const auto& here() {
+/// Returns the handle of the backend that the calling lane runs on.
+QUARRY_DEVICE static inline const auto& current_handle() {
 #if QUARRY_DEVICE_CODE
-  return handle_here;
+  return unit_handle;
 #else
   return cpu_handle;
 #endif
@@ -88,16 +94,17 @@ QUARRY_DEVICE static inline const auto& here() {
 
 }  // namespace detail
 
-/// Makes the heap. Throws out_of_memory, and error if there is one already.
+/// Makes the heap of the process and waits until the device is idle. Throws out_of_memory, and
+/// error if init() was called before.
 template <backend Backend = default_backend>
 void init(bytes pool) {
-  auto*& made = detail::made<Backend>;
-  if (made != nullptr)
-    throw error("quarry::drop_in::init(" + to_text(pool) + "): there is a heap of " +
-                to_text(made->pool_bytes()) + " already; call init once");
-  made = new quarry::heap<allocator_type, Backend>(pool);
+  auto*& process_heap = detail::process_heap<Backend>;
+  if (process_heap != nullptr)
+    throw error("quarry::drop_in::init(" + to_text(pool) + "): the process already has a heap of " +
+                to_text(process_heap->pool_bytes()) + "; call init once");
+  process_heap = new quarry::heap<allocator_type, Backend>(pool);
   if constexpr (std::is_same_v<Backend, cpu>) {
-    detail::cpu_handle = {made->ref(), true};
+    detail::cpu_handle = {process_heap->ref(), true};
   } else {
 #if QUARRY_CUDA
     detail::unit::write_all();
@@ -105,26 +112,27 @@ void init(bytes pool) {
   }
 }
 
-/// For what only the host can ask: statistics(), check(), reset(). Throws error before init.
+/// Returns the heap for host functions: statistics(), check(), reset(). Throws error before init().
 template <backend Backend = default_backend>
 quarry::heap<allocator_type, Backend>& heap() {
-  if (detail::made<Backend> == nullptr)
-    throw error("quarry::drop_in::heap(): call quarry::drop_in::init first");
-  return *detail::made<Backend>;
+  if (detail::process_heap<Backend> == nullptr)
+    throw error("quarry::drop_in::heap(): there is no heap; call quarry::drop_in::init first");
+  return *detail::process_heap<Backend>;
 }
 
-/// As C's: nullptr when nothing fits, and for n = 0.
+/// The functions of the C library. Each returns nullptr if the allocation failed or n is 0.
 QUARRY_DEVICE static inline void* malloc(std::size_t n) {
-  return detail::here().ready ? detail::here().heap.malloc(n) : nullptr;
+  return detail::current_handle().ready ? detail::current_handle().heap.malloc(n) : nullptr;
 }
 QUARRY_DEVICE static inline void* calloc(std::size_t count, std::size_t size) {
-  return detail::here().ready ? detail::here().heap.calloc(count, size) : nullptr;
+  return detail::current_handle().ready ? detail::current_handle().heap.calloc(count, size)
+                                        : nullptr;
 }
 QUARRY_DEVICE static inline void* realloc(void* p, std::size_t n) {
-  return detail::here().ready ? detail::here().heap.realloc(p, n) : nullptr;
+  return detail::current_handle().ready ? detail::current_handle().heap.realloc(p, n) : nullptr;
 }
 QUARRY_DEVICE static inline void free(void* p) {
-  if (p != nullptr) detail::here().heap.free(p);
+  if (p != nullptr) detail::current_handle().heap.free(p);
 }
 
 }  // namespace quarry::drop_in

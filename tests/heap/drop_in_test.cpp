@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// malloc, free, calloc and realloc as kernels have them already, from two translation units.
+/// drop_in: malloc, free, calloc and realloc in kernels of two translation units.
 #include "heap/drop_in_unit.hpp"
 
 #include <quarry/drop_in.hpp>
@@ -13,16 +13,16 @@ namespace {
 using namespace quarry;
 using here = default_backend;
 
-struct take_sixteen {
+struct allocate_sixteen {
   void** out;
   QUARRY_DEVICE void operator()() const {
     using quarry::drop_in::calloc, quarry::drop_in::malloc;
     out[simt::global_thread()] = simt::global_thread() % 2 == 0 ? malloc(16) : calloc(4, 4);
   }
 };
-/// What a program written to CUDA's functions does.
+/// A kernel written for CUDA's functions: allocates, clears, grows and frees.
 struct use_all {
-  std::uint32_t* right;
+  std::uint32_t* correct;
   QUARRY_DEVICE void operator()() const {
     using quarry::drop_in::calloc, quarry::drop_in::free, quarry::drop_in::malloc,
         quarry::drop_in::realloc;
@@ -35,45 +35,46 @@ struct use_all {
     free(p);
     free(nullptr);
     good = good && malloc(0) == nullptr;
-    if (good) simt::atomic_ref<std::uint32_t>(*right).add(1, simt::relaxed);
+    if (good) simt::atomic_ref<std::uint32_t>(*correct).add(1, simt::relaxed);
   }
 };
 
-TEST(DropIn, GivesNothingBeforeItIsInitialised) {
-  if (drop_in::detail::made<here> != nullptr) GTEST_SKIP() << "another test was first";
+TEST(DropIn, ReturnsNullptrBeforeInit) {
+  if (drop_in::detail::process_heap<here> != nullptr)
+    GTEST_SKIP() << "another test has called init";
   simt::array<void*, here> out(32);
-  launch<here>({1, 32}, take_sixteen{out.data()});
+  launch<here>({1, 32}, allocate_sixteen{out.data()});
   for (void* p : out.to_host()) EXPECT_EQ(p, nullptr);
   EXPECT_THROW(drop_in::heap(), error);
 }
 
-/// The process has one heap.
-heap<drop_in::allocator_type, here>& the_heap() {
-  if (drop_in::detail::made<here> == nullptr) drop_in::init(8_MiB);
+/// Returns the heap of the process, and makes it in the first call.
+heap<drop_in::allocator_type, here>& initialised_heap() {
+  if (drop_in::detail::process_heap<here> == nullptr) drop_in::init(8_MiB);
   return drop_in::heap();
 }
 
-TEST(DropIn, ServesWhatKernelsCall) {
-  const auto& h = the_heap();
-  simt::array<std::uint32_t, here> right(1);
-  launch<here>({4, 128}, use_all{right.data()});
-  EXPECT_EQ(right.to_host()[0], 512u);
+TEST(DropIn, ServesAllFourFunctions) {
+  const auto& h = initialised_heap();
+  simt::array<std::uint32_t, here> correct(1);
+  launch<here>({4, 128}, use_all{correct.data()});
+  EXPECT_EQ(correct.to_host()[0], 512u);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
 }
 
-TEST(DropIn, ServesAllTranslationUnits) {
-  const auto& h = the_heap();
+TEST(DropIn, ServesAllTranslationUnitsFromOneHeap) {
+  const auto& h = initialised_heap();
   simt::array<void*, here> blocks(256);
-  launch<here>({1, 256}, take_sixteen{blocks.data()});
+  launch<here>({1, 256}, allocate_sixteen{blocks.data()});
   for (void* p : blocks.to_host()) EXPECT_TRUE(h.pool().contains(p));
-  quarry::testing::replace_in_the_other_unit(blocks);
+  quarry::testing::replace_in_second_unit(blocks);
   for (void* p : blocks.to_host()) EXPECT_TRUE(h.pool().contains(p));
   EXPECT_EQ(h.statistics().live_blocks, 256u);
-  the_heap().reset();
+  initialised_heap().reset();
 }
 
-TEST(DropIn, IsInitialisedOnce) {
-  the_heap();
+TEST(DropIn, ThrowsIfInitIsCalledTwice) {
+  initialised_heap();
   EXPECT_THROW(drop_in::init(16_MiB), error);
 }
 

@@ -17,7 +17,7 @@ struct replace {
 };
 }  // namespace
 
-void replace_in_the_other_unit(simt::array<void*, default_backend>& blocks) {
+void replace_in_second_unit(simt::array<void*, default_backend>& blocks) {
   launch<default_backend>({1, 256}, replace{blocks.data()});
 }
 

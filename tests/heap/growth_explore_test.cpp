@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Growing allocators under explored schedules, and what they do when the machine has no more memory.
+/// Growing allocators under explored schedules, and growth when the host has no more memory.
 
 #include "check/effort.hpp"
 
@@ -15,12 +15,12 @@
 namespace quarry {
 namespace {
 
-TEST(ExploreGrowingBump, SharesItsPoolAsTheFixedOneDoes) {
+TEST(ExploreGrowingBump, SatisfiesTheContractOfBump) {
   expect_survival<growing_bump>({.schedules = scaled(20'000)});
   expect_survival<growing_warp_bump>({.schedules = scaled(20'000)});
 }
 
-/// While it lives, the process may not have more writable memory than it has now, and a little.
+/// Limits the writable memory of the process to 64 MiB while it lives.
 class memory_limit {
  public:
   memory_limit() {

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Heaps that grow between kernels: on either machine, whatever its pages are.
+/// Heaps that grow between kernels, on both backends with their different page sizes.
 #include "heap/kernels.hpp"
 
 #include <quarry/layer/checked/checked.hpp>
@@ -27,7 +27,7 @@ TYPED_TEST_SUITE(Growing, allocators);
 
 constexpr std::uint64_t block = 64 << 10;
 
-TYPED_TEST(Growing, ServesMoreAfterItHasGrownAndKeepsWhatWasThere) {
+TYPED_TEST(Growing, ServesMoreBlocksAfterGrowthAndKeepsTheOldOnes) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB});
   EXPECT_EQ(h.pool_bytes(), 2u << 20);
   const auto before = fill(h, block);
@@ -43,9 +43,9 @@ TYPED_TEST(Growing, ServesMoreAfterItHasGrownAndKeepsWhatWasThere) {
   EXPECT_EQ(h.check_invariants(), "");
   h.grow(18_MiB);
   simt::array<std::uint64_t*, here> out(2);
-  launch<here>(
-      {1, 1}, take_blocks<typename heap<TypeParam, here>::ref_type>{old_ref, block, 1, out.data()});
-  EXPECT_NE(out.to_host()[0], nullptr) << "a ref from before sees the memory, too";
+  launch<here>({1, 1}, allocate_blocks<typename heap<TypeParam, here>::ref_type>{old_ref, block, 1,
+                                                                                 out.data()});
+  EXPECT_NE(out.to_host()[0], nullptr) << "a heap_ref from before the growth allocates, too";
 }
 
 TYPED_TEST(Growing, BlocksOfAllGrowthsAreDisjoint) {
@@ -64,13 +64,13 @@ TYPED_TEST(Growing, BlocksOfAllGrowthsAreDisjoint) {
     EXPECT_GE(all[i] - all[i - 1], std::ptrdiff_t{block / 8});
 }
 
-TYPED_TEST(Growing, TrimGivesBackWhatLiesBehindTheLastBlock) {
+TYPED_TEST(Growing, TrimReleasesMemoryBehindTheLastBlock) {
   heap<TypeParam, here> h(2_MiB, {.max = 256_MiB});
   const auto first = fill(h, block, 8);
   h.grow(130_MiB);
-  EXPECT_GE(h.trim(), std::uint64_t{64} << 20) << "a GPU gives pieces of 64 MiB back";
+  EXPECT_GE(h.trim(), std::uint64_t{64} << 20) << "a GPU releases chunks of 64 MiB";
   EXPECT_LT(h.pool_bytes(), std::uint64_t{130} << 20);
-  EXPECT_GE(h.pool_bytes(), 2u << 20) << "never less than it was made with";
+  EXPECT_GE(h.pool_bytes(), 2u << 20) << "trim keeps the size of construction";
   EXPECT_EQ(h.check_invariants(), "");
   EXPECT_EQ(wrong_words(first, block), 0u);
   const auto rest = fill(h, block, 24);
@@ -78,7 +78,7 @@ TYPED_TEST(Growing, TrimGivesBackWhatLiesBehindTheLastBlock) {
   EXPECT_EQ(wrong_words(rest, block), 0u);
   h.grow(200_MiB);
   EXPECT_NE(h.allocate(std::uint64_t{190} << 20), nullptr)
-      << "what was given back can be had again";
+      << "released memory can be committed again";
 }
 
 TYPED_TEST(Growing, TrimStopsAtTheLastBlock) {
@@ -111,19 +111,19 @@ TYPED_TEST(Growing, AdaptGrowsAfterAFailedAllocation) {
 TYPED_TEST(Growing, AdaptGrowsWhenLittleIsFree) {
   heap<TypeParam, here> h(4_MiB, {.max = 10_MiB, .least_free = 0.25, .factor = 2});
   fill(h, block, 48);
-  EXPECT_FALSE(h.adapt()) << "a quarter is free";
+  EXPECT_FALSE(h.adapt()) << "exactly a quarter is free";
   fill(h, block, 1);
   EXPECT_TRUE(h.adapt());
   EXPECT_EQ(h.pool_bytes(), 8u << 20);
   fill(h, block, 64);
   EXPECT_TRUE(h.adapt());
-  EXPECT_EQ(h.pool_bytes(), 10u << 20) << "not beyond its maximum";
+  EXPECT_EQ(h.pool_bytes(), 10u << 20) << "the maximum limits the growth";
   fill(h, block);
   EXPECT_FALSE(h.adapt());
   EXPECT_FALSE(h.statistics().wants_growth);
 }
 
-TYPED_TEST(Growing, AManualHeapGrowsByHandOnly) {
+TYPED_TEST(Growing, AdaptDoesNothingWithTheManualPolicy) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB, .policy = resizing::manual});
   EXPECT_EQ(h.allocate(5u << 20), nullptr);
   EXPECT_FALSE(h.adapt());
@@ -132,21 +132,21 @@ TYPED_TEST(Growing, AManualHeapGrowsByHandOnly) {
   EXPECT_NE(h.allocate(5u << 20), nullptr);
 }
 
-TYPED_TEST(Growing, SaysUpToWhereItCanGrow) {
+TYPED_TEST(Growing, GrowAboveTheMaximumThrowsAnErrorThatNamesIt) {
   heap<TypeParam, here> h(2_MiB, {.max = 8_MiB});
   try {
     h.grow(9_MiB);
-    FAIL() << "it grew beyond its maximum";
+    FAIL() << "the heap grew beyond its maximum";
   } catch (const error& e) {
     EXPECT_PRED_FORMAT2(IsSubstring, "9 MiB", e.what());
-    EXPECT_PRED_FORMAT2(IsSubstring, "8 MiB at most", e.what());
+    EXPECT_PRED_FORMAT2(IsSubstring, "maximum is 8 MiB", e.what());
   }
   heap<TypeParam, here> fixed(2_MiB);
   EXPECT_THROW(fixed.grow(3_MiB), error);
   EXPECT_EQ(fixed.trim(), 0u);
 }
 
-TYPED_TEST(Growing, StatisticsTellOfThePoolAsItIs) {
+TYPED_TEST(Growing, StatisticsDescribeTheCommittedPool) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB});
   heap_statistics s = h.statistics();
   EXPECT_EQ(s.pool_bytes, 2u << 20);
@@ -162,10 +162,10 @@ TYPED_TEST(Growing, StatisticsTellOfThePoolAsItIs) {
   EXPECT_EQ(s.live_bytes, 3 * block);
   EXPECT_EQ(s.free_bytes, (32u << 20) - 3 * block);
   EXPECT_GE(s.address_range_bytes, 3 * block);
-  EXPECT_LE(s.address_range_bytes, 2u << 20) << "blocks lie where the pool was";
+  EXPECT_LE(s.address_range_bytes, 2u << 20) << "blocks lie in the memory before the growth";
 }
 
-TYPED_TEST(Growing, ResetKeepsItsSize) {
+TYPED_TEST(Growing, ResetKeepsTheSize) {
   heap<TypeParam, here> h(2_MiB, {.max = 64_MiB});
   h.grow(16_MiB);
   fill(h, block);
@@ -184,7 +184,7 @@ TYPED_TEST(Growing, AdaptsAfterAReset) {
   EXPECT_TRUE(h.adapt()) << "reset starts a new count of failed allocations";
 }
 
-TYPED_TEST(Growing, MovesAndGrowsOn) {
+TYPED_TEST(Growing, GrowsAfterAMove) {
   heap<TypeParam, here> first(2_MiB, {.max = 64_MiB});
   const auto blocks = fill(first, block);
   heap<TypeParam, here> second = std::move(first);
@@ -198,7 +198,7 @@ TYPED_TEST(Growing, SizesAreRoundedUpToPages) {
   EXPECT_GE(h.pool_bytes(), 100u << 10);
   EXPECT_LE(h.pool_bytes(), 2u << 20);
   heap<TypeParam, here> tight(100_KiB, {.max = 100_KiB});
-  EXPECT_EQ(tight.pool_bytes(), 100u << 10) << "but not beyond the maximum";
+  EXPECT_EQ(tight.pool_bytes(), 100u << 10) << "the maximum limits the rounding";
 }
 
 template <class Ref>
@@ -212,42 +212,42 @@ struct free_all {
   }
 };
 template <class Heap>
-void give_back(const Heap& h, const std::vector<std::uint64_t*>& blocks) {
+void free_blocks(const Heap& h, const std::vector<std::uint64_t*>& blocks) {
   simt::array<std::uint64_t*, here> there(blocks.size());
   there.from_host(blocks);
   launch<here>({2, 64}, free_all<typename Heap::ref_type>{h.ref(), there.data(), blocks.size()});
 }
 
-TEST(GrowingSlab, GivesMemoryBackOnceBlocksAreFreed) {
+TEST(GrowingSlab, ReleasesMemoryOnceBlocksAreFreed) {
   heap<slab, here> h(2_MiB, {.max = 512_MiB});
   h.grow(192_MiB);
   const auto small = fill(h, 256, 20'000);
   const auto large = fill(h, 1u << 20, 100);
   EXPECT_EQ(small.size(), 20'000u);
   EXPECT_EQ(large.size(), 100u);
-  EXPECT_LE(h.trim(), std::uint64_t{92} << 20) << "not what blocks lie in";
+  EXPECT_LE(h.trim(), std::uint64_t{92} << 20) << "memory with live blocks stays";
   EXPECT_EQ(wrong_words(small, 256), 0u);
   EXPECT_EQ(wrong_words(large, 1u << 20), 0u);
   EXPECT_EQ(h.statistics().live_blocks, 20'100u) << "uncommitted addresses are no block";
-  give_back(h, small);
-  give_back(h, large);
+  free_blocks(h, small);
+  free_blocks(h, large);
   h.trim();
   EXPECT_EQ(h.pool_bytes(), 2u << 20);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
   EXPECT_EQ(h.check_invariants(), "");
   h.grow(192_MiB);
-  EXPECT_EQ(fill(h, 1u << 20, 190).size(), 190u) << "and can have it again";
+  EXPECT_EQ(fill(h, 1u << 20, 190).size(), 190u) << "released memory can be committed again";
 }
 
-TEST(GrowingSlab, UsesNoSegmentThatHasNoMemory) {
-  heap<slab, here> h(4_KiB, {.max = 1_GiB});  // its segments have 64 KiB
+TEST(GrowingSlab, UsesNoUncommittedSegment) {
+  heap<slab, here> h(4_KiB, {.max = 1_GiB});  // segments of 64 KiB
   EXPECT_GE(h.pool_bytes(), 4u << 10);
   std::uint64_t served = 0;
   for (const bytes size : {4_KiB, 100_KiB, 1000_KiB, 3001_KiB}) {
     h.grow(size);
     EXPECT_GE(h.pool_bytes(), size.value());
-    const auto blocks =
-        fill(h, 1024, 10'000);  // writes all of them; none where a GPU's page had room for more
+    // fill() writes all blocks. On a GPU the first page may already hold the larger sizes.
+    const auto blocks = fill(h, 1024, 10'000);
     served += blocks.size();
     EXPECT_EQ(wrong_words(blocks, 1024), 0u);
     EXPECT_LE(served * 1024, h.pool_bytes());
@@ -256,7 +256,7 @@ TEST(GrowingSlab, UsesNoSegmentThatHasNoMemory) {
   EXPECT_GE(served * 1024, 3001u << 10);
 }
 
-TEST(GrowingSlab, EndsAtItsMaximumWhateverThatIs) {
+TEST(GrowingSlab, GrowsToAMaximumThatIsNotAPowerOfTwo) {
   heap<slab, here> h(4_MiB, {.max = 100'000'000u, .least_free = 0.5});
   do fill(h, block, 10'000);
   while (h.adapt());
@@ -265,19 +265,19 @@ TEST(GrowingSlab, EndsAtItsMaximumWhateverThatIs) {
   EXPECT_GT(h.pool_bytes(), 99'900'000u);
 }
 
-TEST(GrowingSlab, GivesBackWhatWasDrawnUpForLaterRequests) {
+TEST(GrowingSlab, ReleasesSegmentsThatCacheFreeSlots) {
   heap<slab, here> h(2_MiB, {.max = 512_MiB});
-  const auto low = fill(h, block);  // all of it
+  const auto low = fill(h, block);  // fills the pool
   EXPECT_EQ(low.size(), 32u);
   h.grow(64_MiB);
-  h.deallocate(h.allocate(256));  // the rest of its segment waits for the next requests
+  h.deallocate(h.allocate(256));  // a cursor keeps the rest of the segment
   h.trim();
   EXPECT_EQ(h.pool_bytes(), 2u << 20);
   EXPECT_EQ(h.check_invariants(), "");
   EXPECT_EQ(wrong_words(low, block), 0u);
 }
 
-TEST(GrowingSlab, GoesUpAndDownWithWhatIsLive) {
+TEST(GrowingSlab, GrowsAndShrinksWithItsLiveBlocks) {
   heap<slab, here> h(2_MiB, {.max = 64_MiB});
   std::vector<std::vector<std::uint64_t*>> rounds;
   for (std::uint64_t size = 16; size <= 16384; size *= 4) {
@@ -290,7 +290,7 @@ TEST(GrowingSlab, GoesUpAndDownWithWhatIsLive) {
   std::uint64_t size = 16;
   for (const auto& blocks : rounds) {
     EXPECT_EQ(wrong_words(blocks, size), 0u) << size;
-    give_back(h, blocks);
+    free_blocks(h, blocks);
     h.trim();
     EXPECT_EQ(h.check_invariants(), "");
     size *= 4;
@@ -315,8 +315,8 @@ TEST(Growth, PassesThroughLayers) {
   expect_to_grow<checked<slab>>();
 }
 
-TEST(GrowingMemory, KeepsItsBorder) {
-  growing_memory<here> m(std::uint64_t{1} << 30);
+TEST(GrowingMemory, CommitsAndReleasesWholePages) {
+  detail::growing_memory<here> m(std::uint64_t{1} << 30);
   EXPECT_EQ(m.committed(), 0u);
   m.grow(1);
   const std::uint64_t page = m.committed();
@@ -324,7 +324,7 @@ TEST(GrowingMemory, KeepsItsBorder) {
   m.grow(page + 1);
   EXPECT_EQ(m.committed(), 2 * page);
   m.grow(page);
-  EXPECT_EQ(m.committed(), 2 * page) << "growing does not shrink";
+  EXPECT_EQ(m.committed(), 2 * page) << "grow() never releases memory";
   simt::memory<here>::zero(m.data(), m.committed());
   m.shrink(page + 1);
   EXPECT_EQ(m.committed(), 2 * page);
@@ -334,8 +334,8 @@ TEST(GrowingMemory, KeepsItsBorder) {
   EXPECT_EQ(m.committed(), 0u);
 }
 
-TEST(GrowingMemory, SaysThatThereAreNotThatManyAddresses) {
-  EXPECT_THROW((growing_memory<here>(std::uint64_t{1} << 60)), out_of_memory);
+TEST(GrowingMemory, ThrowsIfTheAddressesCanNotBeReserved) {
+  EXPECT_THROW((detail::growing_memory<here>(std::uint64_t{1} << 60)), out_of_memory);
 }
 
 }  // namespace

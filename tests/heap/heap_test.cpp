@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// heap and heap_ref on either machine: whose memory it is, how long refs live, what the host can do.
+/// heap and heap_ref on both backends: ownership of memory, lifetime of refs, host functions.
 
 #include <quarry/heap.hpp>
 
@@ -19,39 +19,40 @@ using ::testing::IsSubstring;
 using here = default_backend;
 
 template <class Ref>
-struct take_each {
+struct allocate_each {
   Ref heap;
   void** out;
   QUARRY_DEVICE void operator()() const { out[simt::global_thread()] = heap.malloc(64); }
 };
 
 template <class Heap>
-std::vector<void*> take(const Heap& h, unsigned lanes) {
+std::vector<void*> allocate_in_lanes(const Heap& h, unsigned lanes) {
   simt::array<void*, here> out(lanes);
-  launch<here>({(lanes + 63) / 64, 64}, take_each<typename Heap::ref_type>{h.ref(), out.data()});
+  launch<here>({(lanes + 63) / 64, 64},
+               allocate_each<typename Heap::ref_type>{h.ref(), out.data()});
   return out.to_host();
 }
 
-TEST(HeapRef, IsSmallAndFitForAKernelArgumentOrADeviceGlobal) {
+TEST(HeapRef, IsSmallEnoughForAKernelArgumentAndTrivialForADeviceGlobal) {
   using ref = heap_ref<bump, here>;
   static_assert(std::is_trivially_copyable_v<ref>);
   static_assert(std::is_trivially_default_constructible_v<ref>);
   static_assert(sizeof(ref) <= 32);
 }
 
-TEST(Heap, TheDefaultServesMallocAndFree) {
+TEST(Heap, WithDefaultArgumentsAllocatesAndDeallocates) {
   heap<> h(1_MiB);
   void* p = h.allocate(100);
   EXPECT_NE(p, nullptr);
   h.deallocate(p);
 }
 
-TEST(Heap, MovesWithoutDisturbingItsRefs) {
+TEST(Heap, MovesWithoutInvalidatingItsRefs) {
   heap<bump, here> first(1_MiB);
   const auto ref = first.ref();
   heap<bump, here> second = std::move(first);
   simt::array<void*, here> out(64);
-  launch<here>({1, 64}, take_each<heap_ref<bump, here>>{ref, out.data()});
+  launch<here>({1, 64}, allocate_each<heap_ref<bump, here>>{ref, out.data()});
   for (void* p : out.to_host()) EXPECT_TRUE(second.pool().contains(p));
   heap<bump, here> third(64_KiB);
   third = std::move(second);
@@ -134,34 +135,36 @@ TEST(Heap, CreatesObjectsThatKernelsUse) {
   EXPECT_EQ(h.create<point>(1u, 1u), nullptr);
 }
 
-TEST(Heap, SeveralLiveSideBySide) {
+TEST(Heap, HasItsOwnPoolBesideOtherHeaps) {
   const heap<bump, here> a(1_MiB);
   const heap<bump, here> b(1_MiB);
   const heap<wrap, here> c(1_MiB);
-  for (void* p : take(a, 128)) EXPECT_TRUE(a.pool().contains(p));
-  for (void* p : take(b, 128)) EXPECT_TRUE(b.pool().contains(p) && !a.pool().contains(p));
-  for (void* p : take(c, 128)) EXPECT_TRUE(c.pool().contains(p) && !b.pool().contains(p));
+  for (void* p : allocate_in_lanes(a, 128)) EXPECT_TRUE(a.pool().contains(p));
+  for (void* p : allocate_in_lanes(b, 128))
+    EXPECT_TRUE(b.pool().contains(p) && !a.pool().contains(p));
+  for (void* p : allocate_in_lanes(c, 128))
+    EXPECT_TRUE(c.pool().contains(p) && !b.pool().contains(p));
 }
 
-TEST(Heap, LivesInMemoryOfTheCaller) {
+TEST(Heap, UsesMemoryOfTheCaller) {
   simt::array<std::byte, here> memory(1u << 20);
   {
     const heap<bump, here> h(memory.data() + 8, bytes((1u << 20) - 8));
     EXPECT_GT(h.pool_bytes(), (1u << 20) - 1024u);
-    for (void* p : take(h, 256)) {
+    for (void* p : allocate_in_lanes(h, 256)) {
       EXPECT_GE(static_cast<std::byte*>(p), memory.data() + 8);
       EXPECT_LT(static_cast<std::byte*>(p), memory.data() + (1u << 20));
     }
     EXPECT_EQ(h.allocate(h.pool_bytes()), nullptr);
-    EXPECT_NE(h.allocate(h.pool_bytes() - 256 * 64), nullptr) << "the rest of the pool";
+    EXPECT_NE(h.allocate(h.pool_bytes() - 256 * 64), nullptr) << "the rest of the pool is free";
   }
-  memory.fill_zero();  // still the caller's
+  memory.fill_zero();  // the heap has not released it
 }
 
-TEST(Heap, SaysWhatIsWrongWithItsSize) {
+TEST(Heap, ThrowsAnErrorThatNamesTheMinimumSize) {
   try {
     heap<bump, here> h(7_B);
-    FAIL() << "a heap of 7 bytes was made";
+    FAIL() << "a heap of 7 bytes was constructed";
   } catch (const error& e) {
     EXPECT_PRED_FORMAT2(IsSubstring, "7 B", e.what());
     EXPECT_PRED_FORMAT2(IsSubstring, "at least 64 B", e.what());
@@ -171,20 +174,20 @@ TEST(Heap, SaysWhatIsWrongWithItsSize) {
   EXPECT_THROW((heap<bump, here>(&word, 8_B)), error);
 }
 
-TEST(Heap, SaysWhatWasAskedForWhenMemoryIsShort) {
+TEST(Heap, ThrowsAnErrorThatNamesTheSizeIfThereIsNoMemory) {
   try {
     heap<bump, here> h(bytes(std::uint64_t{1} << 50));
-    FAIL() << "a heap of a pebibyte was made";
+    FAIL() << "a heap of a pebibyte was constructed";
   } catch (const std::bad_alloc& e) {
     EXPECT_PRED_FORMAT2(IsSubstring, std::to_string(std::uint64_t{1} << 50), e.what());
   }
 }
 
-TEST(Heap, StatisticsFollowWhatIsHandedOut) {
+TEST(Heap, StatisticsCountAllocatedBytes) {
   const heap<warp_bump, here> h(1_MiB);
   EXPECT_EQ(h.statistics().live_bytes, 0u);
   EXPECT_EQ(h.statistics().largest_free, 1u << 20);
-  take(h, 320);
+  allocate_in_lanes(h, 320);
   const heap_statistics s = h.statistics();
   EXPECT_EQ(s.pool_bytes, 1u << 20);
   EXPECT_EQ(s.live_bytes, 320u * 64);
@@ -198,17 +201,17 @@ TEST(Heap, AFailedLargeAllocationTakesNoMemory) {
   const heap<bump, here> h(64_KiB);
   EXPECT_NE(h.allocate(60u << 10), nullptr);
   EXPECT_EQ(h.allocate(8u << 10), nullptr);
-  EXPECT_NE(h.allocate(4u << 10), nullptr) << "the tail of the pool is still there";
+  EXPECT_NE(h.allocate(4u << 10), nullptr) << "the tail of the pool is still free";
   EXPECT_EQ(h.allocate(16), nullptr);
   EXPECT_EQ(h.statistics().free_bytes, 0u);
 }
 
-TEST(Heap, WrapComesRoundToTheFront) {
+TEST(Heap, OfWrapStartsAgainAtTheFront) {
   const heap<wrap, here> h(4_KiB);
   void* first = h.allocate(1024);
   for (int i = 0; i < 3; ++i) EXPECT_NE(h.allocate(1024), first);
   EXPECT_EQ(h.allocate(1024), first);
-  EXPECT_EQ(h.allocate(4096), first) << "what does not fit behind starts at the front";
+  EXPECT_EQ(h.allocate(4096), first) << "a block that does not fit at the end starts at the front";
 }
 
 }  // namespace

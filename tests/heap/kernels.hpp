@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Blocks that one lane takes and all lanes write and read: each word of a block holds the block's number.
+/// Kernels for heap tests: one lane allocates blocks, all lanes write and check them. Each word of
+/// a block holds the index of the block.
 
 #include <quarry/heap.hpp>
 
@@ -12,9 +13,9 @@ namespace quarry::testing {
 
 using here = default_backend;
 
-/// Blocks of one size, as many as are served, at most `most`; nullptr ends them.
+/// One lane allocates up to `most` blocks of one size. nullptr ends the list.
 template <class Ref>
-struct take_blocks {
+struct allocate_blocks {
   Ref heap;
   std::uint64_t size;
   std::uint64_t most;
@@ -24,7 +25,7 @@ struct take_blocks {
       if ((blocks[i] = static_cast<std::uint64_t*>(heap.malloc(size))) == nullptr) return;
   }
 };
-struct write_numbers {
+struct write_indices {
   std::uint64_t* const* blocks;
   std::uint64_t size;
   QUARRY_DEVICE void operator()() const {
@@ -46,22 +47,25 @@ struct count_wrong_words {
   }
 };
 
+/// Allocates up to `most` blocks of one size, writes them, and returns them.
 template <class Heap>
 std::vector<std::uint64_t*> fill(const Heap& heap, std::uint64_t size, std::uint64_t most = 4096) {
   simt::array<std::uint64_t*, here> blocks(most + 1);
-  launch<here>({1, 1}, take_blocks<typename Heap::ref_type>{heap.ref(), size, most, blocks.data()});
-  launch<here>({2, 128}, write_numbers{blocks.data(), size});
-  std::vector<std::uint64_t*> got = blocks.to_host();
-  while (!got.empty() && got.back() == nullptr) got.pop_back();
-  return got;
+  launch<here>({1, 1},
+               allocate_blocks<typename Heap::ref_type>{heap.ref(), size, most, blocks.data()});
+  launch<here>({2, 128}, write_indices{blocks.data(), size});
+  std::vector<std::uint64_t*> allocated = blocks.to_host();
+  while (!allocated.empty() && allocated.back() == nullptr) allocated.pop_back();
+  return allocated;
 }
+/// Returns the number of words that do not hold the index of their block.
 inline std::uint64_t wrong_words(const std::vector<std::uint64_t*>& blocks, std::uint64_t size) {
-  simt::array<std::uint64_t*, here> there(blocks.size() + 1);
-  std::vector<std::uint64_t*> ended = blocks;
-  ended.push_back(nullptr);
-  there.from_host(ended);
+  simt::array<std::uint64_t*, here> on_device(blocks.size() + 1);
+  std::vector<std::uint64_t*> terminated = blocks;
+  terminated.push_back(nullptr);
+  on_device.from_host(terminated);
   simt::array<std::uint64_t, here> wrong(1);
-  launch<here>({2, 128}, count_wrong_words{there.data(), size, wrong.data()});
+  launch<here>({2, 128}, count_wrong_words{on_device.data(), size, wrong.data()});
   return wrong.to_host()[0];
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Whose memory a heap lives in: the caller's, or that of a source which wants it back.
+/// Heaps in memory of the caller and in memory of a memory source.
 #include "heap/kernels.hpp"
 
 #include <gtest/gtest.h>
@@ -17,21 +17,21 @@ namespace {
 
 using namespace quarry::testing;
 
-/// Counts what is out. Memory of the machine, as a resource of cuda::mr would give it.
+/// A source of backend memory that counts the allocated bytes, with the functions of cuda::mr.
 struct plain_source {
-  std::uint64_t out = 0;
+  std::uint64_t allocated = 0;
   void* allocate(std::size_t n, std::size_t) {
-    out += n;
+    allocated += n;
     return simt::memory<here>::allocate(n);
   }
   void deallocate(void* p, std::size_t n, std::size_t) {
-    out -= n;
+    allocated -= n;
     simt::memory<here>::release(p, n);
   }
 };
-/// The same, named as in newer versions.
+/// As plain_source, with the function names of newer versions of cuda::mr.
 struct sync_source : private plain_source {
-  using plain_source::out;
+  using plain_source::allocated;
   void* allocate_sync(std::size_t n, std::size_t alignment) { return allocate(n, alignment); }
   void deallocate_sync(void* p, std::size_t n, std::size_t alignment) {
     deallocate(p, n, alignment);
@@ -45,32 +45,32 @@ template <class Source>
 void expect_heap_in(Source& source) {
   {
     const heap<cfmalloc, here> h(source, 1_MiB);
-    EXPECT_EQ(source.out, 1u << 20);
-    EXPECT_LT(h.pool_bytes(), 1u << 20) << "metadata takes its share";
+    EXPECT_EQ(source.allocated, 1u << 20);
+    EXPECT_LT(h.pool_bytes(), 1u << 20) << "metadata takes a part of the memory";
     const auto blocks = fill(h, 1024);
     EXPECT_GT(blocks.size(), 512u);
     EXPECT_EQ(wrong_words(blocks, 1024), 0u);
     EXPECT_EQ(h.check_invariants(), "");
   }
-  EXPECT_EQ(source.out, 0u);
+  EXPECT_EQ(source.allocated, 0u);
 }
-TEST(MemorySource, LendsAHeapItsMemoryAndGetsItBack) {
+TEST(MemorySource, GetsItsMemoryBackWhenTheHeapEnds) {
   plain_source plain;
   expect_heap_in(plain);
   sync_source sync;
   expect_heap_in(sync);
 }
 
-TEST(MemorySource, GetsItsMemoryBackOnceWhenTheHeapMoves) {
+TEST(MemorySource, GetsItsMemoryBackOnceIfTheHeapMoved) {
   plain_source source;
   {
     heap<bump, here> first(source, 1_MiB);
     heap<bump, here> second = std::move(first);
     first = heap<bump, here>(source, 64_KiB);
-    EXPECT_EQ(source.out, (1u << 20) + (64u << 10));
+    EXPECT_EQ(source.allocated, (1u << 20) + (64u << 10));
     EXPECT_EQ(fill(second, 1024, 8).size(), 8u);
   }
-  EXPECT_EQ(source.out, 0u);
+  EXPECT_EQ(source.allocated, 0u);
 }
 
 TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsAssignedTo) {
@@ -78,11 +78,11 @@ TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsAssignedTo) {
   heap<bump, here> h(source, 1_MiB);
   heap<bump, here> other(source, 64_KiB);
   h = std::move(other);
-  EXPECT_EQ(source.out, 64u << 10) << "assignment releases the memory that the heap had";
+  EXPECT_EQ(source.allocated, 64u << 10) << "assignment releases the memory that the heap had";
   EXPECT_EQ(fill(h, 1024, 8).size(), 8u);
   EXPECT_EQ(other.pool_bytes(), 0u);
   h = heap<bump, here>(1_MiB);
-  EXPECT_EQ(source.out, 0u);
+  EXPECT_EQ(source.allocated, 0u);
 }
 
 TEST(MemorySource, KeepsItsHeapWhenTheHeapIsAssignedToItself) {
@@ -90,23 +90,23 @@ TEST(MemorySource, KeepsItsHeapWhenTheHeapIsAssignedToItself) {
   heap<bump, here> h(source, 1_MiB);
   heap<bump, here>& same = h;
   h = std::move(same);
-  EXPECT_EQ(source.out, 1u << 20);
+  EXPECT_EQ(source.allocated, 1u << 20);
   EXPECT_EQ(fill(h, 1024, 8).size(), 8u);
 }
 
-TEST(MemorySource, GetsItsMemoryBackWhenTheHeapIsTooSmall) {
+TEST(MemorySource, GetsItsMemoryBackIfTheConstructorThrows) {
   plain_source source;
   EXPECT_THROW((heap<slab, here>(source, 256_B)), error);
-  EXPECT_EQ(source.out, 0u);
+  EXPECT_EQ(source.allocated, 0u);
 }
 
-TEST(MemorySource, MayBeOfTheStandardLibraryOnTheCpu) {
+TEST(MemorySource, MayBeAStandardMemoryResourceOnTheCpu) {
   std::pmr::monotonic_buffer_resource source;
   const heap<cfmalloc, cpu> h(source, 1_MiB);
   EXPECT_NE(h.allocate(1000), nullptr);
 }
 
-TEST(Heap, LivesInASpan) {
+TEST(Heap, UsesTheMemoryOfASpan) {
   simt::array<std::byte, here> memory(1u << 20);
   const heap<cfmalloc, here> h(std::span<std::byte>(memory.data(), memory.size()));
   for (void* p : fill(h, 4096)) {
@@ -116,12 +116,12 @@ TEST(Heap, LivesInASpan) {
 }
 
 template <class Allocator>
-void expect_to_stay_inside() {
-  constexpr std::uint64_t behind = 4096;
+void expect_no_write_outside() {
+  constexpr std::uint64_t guard = 4096;
   for (const std::uint64_t size :
        {64u << 10, (64u << 10) + 200, 1u << 20, (1u << 20) - 128, 3u << 20}) {
-    simt::array<std::byte, here> memory(size + behind);
-    std::vector<std::byte> pattern(size + behind, std::byte{0xa5});
+    simt::array<std::byte, here> memory(size + guard);
+    std::vector<std::byte> pattern(size + guard, std::byte{0xa5});
     memory.from_host(pattern);
     const heap<Allocator, here> h(memory.data(), bytes(size));
     const auto blocks = fill(h, 512, 10'000);
@@ -129,28 +129,27 @@ void expect_to_stay_inside() {
     EXPECT_EQ(wrong_words(blocks, 512), 0u);
     EXPECT_EQ(h.check_invariants(), "");
     const auto after = memory.to_host();
-    EXPECT_EQ(std::count(after.end() - behind, after.end(), std::byte{0xa5}),
-              std::ptrdiff_t{behind})
+    EXPECT_EQ(std::count(after.end() - guard, after.end(), std::byte{0xa5}), std::ptrdiff_t{guard})
         << size;
   }
 }
-TEST(Heap, StaysInsideMemoryOfTheCaller) {
-  expect_to_stay_inside<slab>();
-  expect_to_stay_inside<cfmmalloc>();
-  expect_to_stay_inside<scatter_alloc>();
+TEST(Heap, WritesNothingOutsideTheMemoryOfTheCaller) {
+  expect_no_write_outside<slab>();
+  expect_no_write_outside<cfmmalloc>();
+  expect_no_write_outside<scatter_alloc>();
 }
 
-TEST(Heap, SeveralOfAllKindsLiveSideBySide) {
+TEST(Heap, OfEachKindOfMemoryWorksBesideTheOthers) {
   simt::array<std::byte, here> memory(1u << 20);
   plain_source source;
   const heap<cfmalloc, here> owned(1_MiB);
   const heap<growing_bump, here> growing(2_MiB, {.max = 16_MiB});
-  const heap<slab, here> lent(memory.data(), 1_MiB);
-  const heap<cmalloc, here> borrowed(source, 1_MiB);
+  const heap<slab, here> in_array(memory.data(), 1_MiB);
+  const heap<cmalloc, here> in_source(source, 1_MiB);
   const auto a = fill(owned, 512, 100);
   const auto b = fill(growing, 512, 100);
-  const auto c = fill(lent, 512, 100);
-  const auto d = fill(borrowed, 512, 100);
+  const auto c = fill(in_array, 512, 100);
+  const auto d = fill(in_source, 512, 100);
   for (const auto* blocks : {&a, &b, &c, &d}) {
     EXPECT_EQ(blocks->size(), 100u);
     EXPECT_EQ(wrong_words(*blocks, 512), 0u);
@@ -158,7 +157,7 @@ TEST(Heap, SeveralOfAllKindsLiveSideBySide) {
 }
 
 #if QUARRY_CUDA
-TEST(Heap, LivesInMemoryOfAStream) {
+TEST(Heap, UsesMemoryOfCudaMallocAsync) {
   cudaStream_t stream{};
   ASSERT_EQ(cudaStreamCreate(&stream), cudaSuccess);
   void* memory = nullptr;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What a heap tells of itself adds up: pieces, classes, live and free bytes.
+/// The statistics of a heap are consistent: pieces, size classes, live and free bytes.
 #include "heap/kernels.hpp"
 
 #include <quarry/layer/counted.hpp>
@@ -15,9 +15,9 @@ namespace {
 
 using namespace quarry::testing;
 
-/// Every lane takes a few blocks of different sizes and frees every third of them.
+/// Every lane allocates six blocks of random sizes and frees every third.
 template <class Ref>
-struct take_and_free {
+struct allocate_and_free {
   Ref heap;
   QUARRY_DEVICE void operator()() const {
     simt::lane_random draw(simt::global_thread() + 1);
@@ -34,9 +34,9 @@ class Pieces : public ::testing::Test {};
 using allocators = ::testing::Types<slab, cfmalloc, cmmalloc, scatter_alloc, bump, growing_bump>;
 TYPED_TEST_SUITE(Pieces, allocators);
 
-TYPED_TEST(Pieces, CoverThePoolAndAgreeWithTheFigures) {
+TYPED_TEST(Pieces, CoverThePoolAndAddUpToTheTotals) {
   const heap<TypeParam, here> h(4_MiB);
-  launch<here>({2, 128}, take_and_free<typename heap<TypeParam, here>::ref_type>{h.ref()});
+  launch<here>({2, 128}, allocate_and_free<typename heap<TypeParam, here>::ref_type>{h.ref()});
   std::uint64_t at = 0, live = 0, live_bytes = 0, last = 0;
   h.on_host([&](const TypeParam& a) {
     a.visit_pieces([&](const pool_piece& p) {
@@ -62,7 +62,7 @@ TYPED_TEST(Pieces, CoverThePoolAndAgreeWithTheFigures) {
   EXPECT_EQ(*s.free_bytes + live_bytes, s.pool_bytes);
 }
 
-TEST(Statistics, FragmentationIsWhatTheLargestRequestCanNotHave) {
+TEST(Statistics, FragmentationIsTheFreeFractionOutsideTheLargestPiece) {
   heap_statistics s;
   EXPECT_EQ(s.fragmentation(), std::nullopt);
   s.free_bytes = 1000;
@@ -72,7 +72,7 @@ TEST(Statistics, FragmentationIsWhatTheLargestRequestCanNotHave) {
   EXPECT_DOUBLE_EQ(*s.fragmentation(), 0.0);
 }
 
-TEST(Statistics, OfACountedHeapKnowThePeak) {
+TEST(Statistics, OfACountedHeapIncludeThePeak) {
   const heap<counted<cfmalloc>, here> h(1_MiB);
   void* const a = h.allocate(1000);
   void* const b = h.allocate(500);
@@ -80,10 +80,10 @@ TEST(Statistics, OfACountedHeapKnowThePeak) {
   h.deallocate(b);
   EXPECT_EQ(h.statistics().peak_bytes, 1500u);
   EXPECT_EQ((heap<cfmalloc, here>(1_MiB)).statistics().peak_bytes, std::nullopt)
-      << "who does not count does not know";
+      << "only counted<> knows the peak";
 }
 
-TEST(Statistics, SayWhatEachClassHas) {
+TEST(Statistics, HaveTheLiveBlocksOfEachSizeClass) {
   const heap<slab, here> h(4_MiB);
   fill(h, 64, 100);
   fill(h, 1000, 7);

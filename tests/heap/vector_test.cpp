@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// vector in kernels: by one lane, by many lanes each with its own, by a warp with one for all.
+/// vector in kernels: one lane, many lanes with one vector each, and one vector per warp.
 #include "heap/kernels.hpp"
 
 #include <quarry/layer/counted.hpp>
@@ -20,7 +20,7 @@ class Vector : public ::testing::Test {};
 using allocators = ::testing::Types<cfmalloc, slab, system_heap, counted<cfmalloc>, growing_bump>;
 TYPED_TEST_SUITE(Vector, allocators);
 
-/// Every lane fills a vector of its own, takes some off again, and adds up what is left.
+/// Every lane fills its own vector, removes ten elements, and sums up the others.
 template <class Ref>
 struct fill_kernel {
   Ref heap;
@@ -45,12 +45,12 @@ TYPED_TEST(Vector, GrowsInEveryLane) {
   const auto got = sums.to_host();
   for (std::uint64_t i = 0; i < 256; ++i) EXPECT_EQ(got[i], (90 + i) * (89 + i) / 2) << i;
   if (TypeParam::can.frees_one) {
-    EXPECT_EQ(h.statistics().live_blocks.value_or(0), 0u) << "the destructor frees";
+    EXPECT_EQ(h.statistics().live_blocks.value_or(0), 0u) << "the destructor frees the block";
   }
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-// Owns something, can not be copied, and counts.
+/// A move-only type that counts its live objects.
 struct owner {
   std::int32_t* alive;
   std::uint32_t value;
@@ -64,7 +64,7 @@ struct owner {
 template <class Ref>
 struct owner_kernel {
   Ref heap;
-  std::int32_t* out;  // alive in the end, and three answers
+  std::int32_t* out;  // [0]: live objects at the end, [1] to [3]: intermediate results
   QUARRY_DEVICE void operator()() const {
     std::int32_t alive = 0;
     {
@@ -106,13 +106,13 @@ struct out_of_memory_kernel {
     out[2] = good;
   }
 };
-TYPED_TEST(Vector, IsAsItWasWhenMemoryIsShort) {
+TYPED_TEST(Vector, IsUnchangedAfterAFailedAllocation) {
   const heap<TypeParam, here> h(64_KiB);
   simt::array<std::uint64_t, here> out(3);
   launch<here>({1, 1},
                out_of_memory_kernel<typename heap<TypeParam, here>::ref_type>{h.ref(), out.data()});
   const auto got = out.to_host();
-  EXPECT_GE(got[0] * 8, 16u << 10) << "a quarter of the heap, at least";
+  EXPECT_GE(got[0] * 8, 16u << 10) << "the vector fills at least a quarter of the heap";
   EXPECT_EQ(got[1], 1u);
   EXPECT_EQ(got[2], got[0]);
   EXPECT_GT(h.failures().count, 0u);
@@ -125,7 +125,7 @@ struct self_kernel {
   QUARRY_DEVICE void operator()() const {
     quarry::vector<std::uint64_t, Ref> v(heap);
     v.push_back(42);
-    for (int i = 0; i < 1000; ++i) v.push_back(v[0]);  // its own element, also when the block moves
+    for (int i = 0; i < 1000; ++i) v.push_back(v[0]);  // an element of v, also when v reallocates
     for (const std::uint64_t x : v) *out += x;
     v.resize(2000);
     *out += v[1999];
@@ -133,14 +133,14 @@ struct self_kernel {
     *out += v.size();
   }
 };
-TYPED_TEST(Vector, AddsItsOwnElements) {
+TYPED_TEST(Vector, AppendsItsOwnElements) {
   const heap<TypeParam, here> h(1_MiB);
   simt::array<std::uint64_t, here> out(1);
   launch<here>({1, 1}, self_kernel<typename heap<TypeParam, here>::ref_type>{h.ref(), out.data()});
   EXPECT_EQ(out.to_host()[0], 1001u * 42 + 1);
 }
 
-/// Each warp has one vector, in a block of the heap; its lanes append those numbers that `divisor` divides.
+/// Each warp has one vector, in a block of the heap. Its lanes append the multiples of three.
 template <class Ref>
 struct append_kernel {
   using list = quarry::vector<std::uint32_t, Ref>;
@@ -161,7 +161,7 @@ struct append_kernel {
     }
   }
 };
-/// How many elements of each list stand where they should; then the lists end.
+/// Counts the elements of each list that are correct, then destroys the lists.
 template <class Ref>
 struct read_kernel {
   using list = quarry::vector<std::uint32_t, Ref>;
@@ -170,13 +170,13 @@ struct read_kernel {
   std::uint32_t* out;
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t me = simt::global_thread();
-    std::uint32_t right = 0;
-    for (std::uint32_t i = 0; i < lists[me]->size(); ++i) right += (*lists[me])[i] == 3 * i;
-    out[me] = right;
+    std::uint32_t correct = 0;
+    for (std::uint32_t i = 0; i < lists[me]->size(); ++i) correct += (*lists[me])[i] == 3 * i;
+    out[me] = correct;
     if constexpr (Ref::can.frees_one) heap.destroy(lists[me]);
   }
 };
-TYPED_TEST(Vector, TakesWhatTheLanesOfAWarpAppendInTheirOrder) {
+TYPED_TEST(Vector, AppendsTheValuesOfAWarpInLaneOrder) {
   constexpr std::uint32_t warps = 8, rounds = 30;
   const heap<TypeParam, here> h(1_MiB);
   using ref = typename heap<TypeParam, here>::ref_type;
@@ -185,12 +185,12 @@ TYPED_TEST(Vector, TakesWhatTheLanesOfAWarpAppendInTheirOrder) {
   simt::array<std::uint32_t, here> failures(1);
   launch<here>({warps / 4, 4 * 32}, kernel{h.ref(), rounds, lists.data(), failures.data()});
   EXPECT_EQ(failures.to_host()[0], 0u);
-  simt::array<std::uint32_t, here> right(warps);
-  launch<here>({1, warps}, read_kernel<ref>{h.ref(), lists.data(), right.data()});
-  for (const std::uint32_t n : right.to_host()) EXPECT_EQ(n, rounds * 32 / 3);
+  simt::array<std::uint32_t, here> correct(warps);
+  launch<here>({1, warps}, read_kernel<ref>{h.ref(), lists.data(), correct.data()});
+  for (const std::uint32_t n : correct.to_host()) EXPECT_EQ(n, rounds * 32 / 3);
 }
 
-TYPED_TEST(Vector, TellsAllLanesOfAWarpThatMemoryIsShort) {
+TYPED_TEST(Vector, ReportsAFailedAppendToAllLanesOfAWarp) {
   const heap<TypeParam, here> h(4_KiB);
   using ref = typename heap<TypeParam, here>::ref_type;
   using kernel = append_kernel<ref>;
@@ -198,9 +198,9 @@ TYPED_TEST(Vector, TellsAllLanesOfAWarpThatMemoryIsShort) {
   simt::array<std::uint32_t, here> failures(1);
   launch<here>({1, 32}, kernel{h.ref(), 200, lists.data(), failures.data()});
   EXPECT_GT(failures.to_host()[0], 0u);
-  simt::array<std::uint32_t, here> right(1);
-  launch<here>({1, 1}, read_kernel<ref>{h.ref(), lists.data(), right.data()});
-  EXPECT_GT(right.to_host()[0], 0u) << "what was there stayed";
+  simt::array<std::uint32_t, here> correct(1);
+  launch<here>({1, 1}, read_kernel<ref>{h.ref(), lists.data(), correct.data()});
+  EXPECT_GT(correct.to_host()[0], 0u) << "elements from before the failure remain";
   EXPECT_EQ(h.statistics().live_blocks.value_or(0), 0u);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What heap<> uses where nothing is chosen.
+/// The default allocator of heap<> and heap_ref<>.
 
 #include <quarry/pool/slab/slab.hpp>
 #include <quarry/simt/backend.hpp>

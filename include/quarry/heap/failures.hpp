@@ -2,16 +2,16 @@
 #pragma once
 /// failure_log: counts the failed allocations of a heap.
 ///
-/// A kernel that gets nullptr can not throw, and few programs check every pointer. The heap therefore
-/// records how many allocations failed, the size of the first, and the largest size. heap::failures()
-/// returns the counts, and heap::check() throws if there are any.
+/// A kernel that gets nullptr can not throw, and few programs check every pointer. The heap
+/// therefore records how many allocations failed, the size of the first, and the largest size.
+/// heap::failures() returns the counts, and heap::check() throws if there are any.
 ///
 /// Cost: three words in the metadata of the heap, written by failed allocations only. A failed
-/// allocation takes one load and one atomic, and three more accesses if its size is the largest so far.
-/// bump and wrap do not record failures: the log would cost their kernels a register.
+/// allocation takes one load and one atomic, and three more accesses if its size is the largest so
+/// far. bump and wrap do not record failures: the log would cost their kernels a register.
 ///
-/// Memory ordering: relaxed; the host reads the log between kernels. If several lanes fail first at the
-/// same time, `first` is the size of one of them.
+/// Memory ordering: relaxed; the host reads the log between kernels. If several lanes fail first at
+/// the same time, `first` is the size of one of them.
 
 #include <quarry/core/statistics.hpp>
 #include <quarry/simt/atomic.hpp>

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// How a heap may grow between kernels.
+/// growth: how a heap may grow between kernels.
 ///
 ///   quarry::heap<quarry::slab> heap(256_MiB, {.max = 16_GiB});
-///   kernel<<<…>>>(heap.ref());
-///   heap.adapt();                       // twice as large if it was short of memory
-///   kernel<<<…>>>(heap.ref());          // refs taken before are good, too
+///   kernel<<<...>>>(heap.ref());
+///   heap.adapt();                       // doubles the pool if an allocation failed
+///   kernel<<<...>>>(heap.ref());        // a heap_ref from before is valid, too
 ///
-/// Addresses for `max` are reserved at once, memory comes when the heap grows (growing_memory.hpp), and no block
-/// moves. Metadata is laid out for `max` and has its memory from the beginning.
+/// The heap reserves addresses for `max` at construction and commits memory when it grows
+/// (detail/growing_memory.hpp). No block moves. Metadata is laid out for `max` and committed at
+/// construction.
 
 #include <quarry/core/bytes.hpp>
 
@@ -16,17 +17,17 @@
 
 namespace quarry {
 
-/// What adapt() does.
+/// What heap::adapt() does.
 enum class resizing : std::uint8_t {
   when_short,  // grows if an allocation failed since the last call, or too little is free
   manual,      // nothing: the program calls grow() and trim()
 };
 
 struct growth {
-  bytes max;  // the pool's size, at most
+  bytes max;  // maximum size of the pool
   resizing policy = resizing::when_short;
-  double least_free = 0.125;  // share of the pool below which it is short of memory
-  double factor = 2;          // by which it grows, at least
+  double least_free = 0.125;  // adapt() grows if a smaller fraction of the pool is free
+  double factor = 2;          // adapt() multiplies the size of the pool by at least this factor
 };
 
 }  // namespace quarry

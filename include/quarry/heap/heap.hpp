@@ -11,27 +11,29 @@
 ///   pool       | blocks .................................. | uncommitted addresses ... |
 ///   metadata   | header | metadata of the allocator ...... |     not adjacent to the pool
 ///
-/// The pool has the requested size; metadata comes on top (metadata_bytes). If the caller provides the
-/// memory, it holds both, metadata at its end.
+/// The pool has the requested size; metadata comes on top (metadata_bytes). If the caller provides
+/// the memory, it holds both, metadata at its end.
 ///
-/// Streams. Every host function takes a stream as its last argument (simt/stream.hpp).
-/// - The constructors and reset() enqueue their work on the stream and return. Kernels that the program
-///   launches on the same stream afterwards may use the heap. Kernels on other streams must be ordered
-///   behind this work with an event. A heap with uncommitted addresses waits for the stream.
-/// - Functions with a result (allocate, statistics, check, copy_from, grow, ...) wait for the stream.
-///   Kernels on other streams that use the heap must have ended or be ordered before the call.
+/// Streams. Host functions take a stream as their last argument (simt/stream.hpp).
+/// - The constructors and reset() enqueue their work on the stream and return. Kernels that the
+///   program launches on the same stream afterwards may use the heap. Kernels on other streams must
+///   be ordered behind this work with an event. A heap with uncommitted addresses waits for the
+///   stream.
+/// - Functions with a result (allocate, statistics, check, copy_from, grow, ...) wait for the
+///   stream. Kernels on other streams that use the heap must have ended or be ordered before the
+///   call.
 /// - Without a stream, every function waits until the whole device is idle.
 /// - The destructor and assignment release memory. No kernel may use the heap then.
 ///
-/// Thread safety: kernels use a heap concurrently, also from several streams. Host functions other than
-/// ref() require that no other host function of the same heap runs.
-/// A heap that was moved from has no memory; its functions throw error until a heap is assigned to it.
+/// Thread safety: kernels use a heap concurrently, also from several streams. Host functions other
+/// than ref() require that no other host function of the same heap runs. A heap that was moved from
+/// has no memory; its functions throw error until a heap is assigned to it.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
 #include <quarry/core/error.hpp>
+#include <quarry/heap/detail/growing_memory.hpp>
 #include <quarry/heap/failures.hpp>
-#include <quarry/heap/growing_memory.hpp>
 #include <quarry/heap/growth.hpp>
 #include <quarry/heap/memory_source.hpp>
 #include <quarry/heap/ref.hpp>
@@ -52,25 +54,25 @@
 
 namespace quarry {
 
-/// Allocators that keep freed memory for later, and give it back on request.
+/// Allocators that cache free blocks; drain() returns them to the upstream.
 template <class A>
 concept draining_allocator = allocator<A> && requires(const A a) {
   a.drain();
 };
 
-/// Allocators that can look through user memory: the share of one lane out of some.
+/// Allocators that check the contents of blocks; inspect(lane, lanes) does the part of one lane.
 template <class A>
 concept inspecting_allocator = allocator<A> && requires(const A a, std::uint64_t lane) {
   a.inspect(lane, lane);
 };
 
-/// Allocators that can tell what their pool is cut into (pool_piece).
+/// Allocators that can list the pieces of their pool (pool_piece).
 template <class A>
 concept mapping_allocator = allocator<A> && requires(const A a) {
   a.visit_pieces([](const pool_piece&) {});
 };
 
-/// A heap's metadata does not add up: memory was corrupted, or the allocator has a defect.
+/// An invariant of the metadata is violated: memory was overwritten, or the allocator has a defect.
 class heap_corrupted : public error {
  public:
   using error::error;
@@ -80,7 +82,7 @@ class allocation_failed : public error {
  public:
   using error::error;
 };
-/// Blocks are live where none should be.
+/// Blocks are live that should have been freed.
 class blocks_leaked : public error {
  public:
   using error::error;
@@ -103,15 +105,15 @@ class heap {
   heap(bytes pool, const growth& g,
        stream_type stream = {}) requires resizable_allocator<Allocator>;
 
-  /// Uses memory of the caller, which must be accessible to the backend and outlive the heap. Memory of
-  /// cudaMallocAsync is accessible on the stream that it was allocated on.
+  /// Uses memory of the caller, which must be accessible to the backend and outlive the heap.
+  /// Memory of cudaMallocAsync is accessible on the stream that it was allocated on.
   heap(void* memory, bytes size, stream_type stream = {});
   explicit heap(std::span<std::byte> memory, stream_type stream = {})
       : heap(memory.data(), bytes(memory.size()), stream) {}
   /// Allocates `size` bytes from a memory source (memory_source.hpp) and returns them at its end.
   template <memory_source Source>
   heap(Source& source, bytes size, stream_type stream = {})
-      : heap(borrow(source, size.value(), carve::alignment), size, stream) {}
+      : heap(detail::allocate_shared(source, size.value(), carve::alignment), size, stream) {}
 
   heap(heap&& other) noexcept { swap(other); }
   /// Releases the memory that this heap had; `other` has none afterwards.
@@ -120,8 +122,8 @@ class heap {
     swap(taken);
     return *this;
   }
-  /// Live blocks end with the pool. An allocator without a pool (system_heap) returns the free blocks
-  /// that its layers cache to the system; live blocks stay.
+  /// Live blocks end with the pool. An allocator without a pool (system_heap) returns the free
+  /// blocks that its layers cache to the system; live blocks stay.
   ~heap() {
     if constexpr (!can.owns_pool && draining_allocator<Allocator>)
       if (has_memory()) try_drain();
@@ -133,16 +135,18 @@ class heap {
     return ref_type(allocator_, log());
   }
 
-  // ---- blocks, from the host ---------------------------------------------------------------------
+  // ---- blocks, from the host --------------------------------------------------------------------
 
-  /// Allocates n bytes as heap_ref::malloc does; nullptr if the allocation failed or n is 0. On a GPU
-  /// each call launches a kernel: use it for a few blocks. The host can not access the block there.
+  /// Allocates n bytes as heap_ref::malloc does; nullptr if the allocation failed or n is 0. On a
+  /// GPU each call launches a kernel: use it for a few blocks. The host can not access the block
+  /// there.
   void* allocate(std::size_t n, stream_type stream = {}) const;
-  /// Requires: p from allocate() or from a kernel's malloc on this heap, not freed since, or nullptr.
+  /// Requires: p from allocate() or from a kernel's malloc on this heap, not freed since, or
+  /// nullptr.
   void deallocate(void* p, stream_type stream = {}) const requires freeing_allocator<Allocator>;
 
   /// Constructs a T on the host and copies its bytes into a new block. Returns nullptr if the
-  /// allocation failed.
+  /// allocation failed. Waits for the device: all arguments are the constructor's.
   template <class T, class... Arguments>
   T* create(Arguments&&... arguments) const {
     static_assert(std::is_trivially_copyable_v<T>,
@@ -161,7 +165,8 @@ class heap {
     deallocate(p, stream);
   }
 
-  /// Copies between the host's memory and blocks. cudaMemcpy is equivalent for allocators with a pool.
+  /// Copies between host memory and blocks. cudaMemcpy is equivalent for allocators with a
+  /// pool.
   template <class T>
   void copy_to(void* block, std::span<const T> from, stream_type stream = {}) const {
     copy_in(block, from.data(), from.size_bytes(), stream);
@@ -182,29 +187,30 @@ class heap {
   /// Layers return the free blocks that they cache to their upstream.
   void drain(stream_type stream = {}) const requires draining_allocator<Allocator>;
 
-  // ---- size --------------------------------------------------------------------------------------
+  // ---- size -------------------------------------------------------------------------------------
 
   std::uint64_t pool_bytes() const { return pool_size_; }
   std::uint64_t max_pool_bytes() const { return pool_end_; }
   std::uint64_t metadata_bytes() const { return metadata_size_; }
   memory_range pool() const { return {pool_, can.owns_pool ? pool_size_ : 0}; }
 
-  /// Makes the pool at least this large. Near the maximum the pool may be smaller by what is too little
-  /// for the allocator to use. Throws error above the maximum and out_of_memory if the backend has no
-  /// more memory; the heap is then unchanged.
+  /// Makes the pool at least this large. Near the maximum the pool may be smaller by what is too
+  /// little for the allocator to use. Throws error above the maximum and out_of_memory if the
+  /// backend has no more memory; the heap is then unchanged.
   void grow(bytes pool, stream_type stream = {}) requires resizable_allocator<Allocator>;
-  /// Returns memory behind the last block to the system, in whole pages, down to the size that the heap
-  /// was constructed with. Returns the number of bytes. Waits for the whole device.
+  /// Returns memory behind the last block to the system, in whole pages, down to the size that the
+  /// heap was constructed with. Returns the number of bytes. Waits for the whole device.
   std::uint64_t trim(stream_type stream = {}) requires resizable_allocator<Allocator>;
-  /// Grows if the policy (growth.hpp) says so, and returns whether it did. Throws what grow() throws.
+  /// Grows if the policy (growth.hpp) says so, and returns whether it did. Throws what grow()
+  /// throws.
   bool adapt(stream_type stream = {}) requires resizable_allocator<Allocator>;
 
-  // ---- statistics and checks ---------------------------------------------------------------------
+  // ---- statistics and checks --------------------------------------------------------------------
 
   heap_statistics statistics(stream_type stream = {}) const;
 
-  /// Returns the failed allocations since the heap was constructed or reset, or clear_failures() was
-  /// called.
+  /// Returns the failed allocations since the heap was constructed or reset, or clear_failures()
+  /// was called.
   allocation_failures failures(stream_type stream = {}) const {
     require_memory("failures");
     failure_log copy;
@@ -223,7 +229,8 @@ class heap {
     inspect(stream);
     return on_host([](const Allocator& a) { return a.check_invariants(); }, stream);
   }
-  /// Throws heap_corrupted if an invariant is violated, and allocation_failed if an allocation failed.
+  /// Throws heap_corrupted if an invariant is violated, and allocation_failed if an allocation
+  /// failed.
   void check(stream_type stream = {}) const;
   /// As check(); throws blocks_leaked if blocks are live, as far as the allocator knows.
   void check_empty(stream_type stream = {}) const;
@@ -231,8 +238,9 @@ class heap {
   /// Lets a layer that watches blocks (checked) look through all of them.
   void inspect(stream_type stream = {}) const;
 
-  /// Returns read(a), where `a` is the allocator over a copy of its metadata that the host can read:
-  /// heap.on_host([](const auto& a) { return a.statistics(); }). On a GPU the host can not read blocks.
+  /// Returns read(a), where `a` is the allocator over a copy of its metadata that the host can
+  /// read: heap.on_host([](const auto& a) { return a.statistics(); }). On a GPU the host can not
+  /// read blocks.
   template <class Read>
   auto on_host(Read&& read, [[maybe_unused]] stream_type stream = {}) const {
     require_memory("on_host");
@@ -257,11 +265,12 @@ class heap {
   static constexpr std::uint64_t header_bytes = carve::alignment;
   static_assert(sizeof(header_type) <= header_bytes);
 
-  /// The owner of the memory: `pool` or `growing` with `metadata`, or `borrowed`, or none of them if
-  /// the memory is the caller's. Pool and metadata are separate, so that the pool starts on a page.
+  /// The owner of the memory: `pool` or `growing` with `metadata`, or `borrowed`, or none of them
+  /// if the memory is the caller's. Pool and metadata are separate, so that the pool starts on a
+  /// page.
   struct storage {
     simt::array<std::byte, Backend> pool{0};
-    growing_memory<Backend> growing;
+    detail::growing_memory<Backend> growing;
     simt::array<std::byte, Backend> metadata{0};
     std::shared_ptr<void> borrowed;
   };
@@ -327,4 +336,4 @@ class heap {
 
 }  // namespace quarry
 
-#include <quarry/heap/impl.hpp>  // IWYU pragma: export
+#include <quarry/heap/detail/impl.hpp>  // IWYU pragma: export

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Memory for a heap from somebody else's allocator: cuda::mr resources, RMM's, std::pmr's on the CPU.
+/// memory_source: an allocator of the program that a heap takes its memory from. Resources of
+/// cuda::mr and RMM are memory sources; on the CPU backend, so is std::pmr::memory_resource.
 ///
-///   rmm::mr::pool_memory_resource pool(…);
-///   quarry::heap<quarry::slab> heap(pool, 1_GiB);        // goes back to `pool` with the heap
+///   rmm::mr::pool_memory_resource pool(...);
+///   quarry::heap<quarry::slab> heap(pool, 1_GiB);     // returns its memory to `pool` at its end
 ///
-/// A source has allocate(bytes, alignment) and deallocate(p, bytes, alignment), or the same with _sync behind the
-/// names, as newer versions of cuda::mr have it. What it gives must be ready for use: of a resource that works in the
-/// order of a stream, take the synchronous functions. It must outlive the heap.
+/// A source has allocate(bytes, alignment) and deallocate(p, bytes, alignment), or allocate_sync
+/// and deallocate_sync with the same parameters, as newer versions of cuda::mr name them. The
+/// memory must be accessible when allocate returns: the heap uses the synchronous functions of a
+/// stream-ordered resource. The source must outlive the heap.
 
 #include <concepts>
 #include <cstddef>
@@ -27,9 +29,11 @@ concept memory_source = sync_memory_source<Source> || requires(Source& s, void* 
   s.deallocate(p, n, n);
 };
 
-/// Memory of a source, given back with the last copy of the pointer.
+namespace detail {
+
+/// Allocates from a source. The last copy of the result returns the memory to the source.
 template <memory_source Source>
-std::shared_ptr<void> borrow(Source& source, std::size_t size, std::size_t alignment) {
+std::shared_ptr<void> allocate_shared(Source& source, std::size_t size, std::size_t alignment) {
   if constexpr (sync_memory_source<Source>) {
     return {source.allocate_sync(size, alignment),
             [&source, size, alignment](void* p) { source.deallocate_sync(p, size, alignment); }};
@@ -39,4 +43,5 @@ std::shared_ptr<void> borrow(Source& source, std::size_t size, std::size_t align
   }
 }
 
+}  // namespace detail
 }  // namespace quarry

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The allocators by the names of the papers: one list for the command line, the tests and the tables.
-/// A new allocator gets a label and a place in `all_allocators`; everything else follows from that.
-/// A name with -warp is the same allocator asked once a warp: what asks for a whole warp at a time by itself
-/// (XMalloc, FDGMalloc) has one name only.
+/// The list of all allocators with their names in the papers. The command line, the tests and the
+/// tables use it: a new allocator needs a label here and an entry in `all_allocators`. A name that
+/// ends in -warp is the warp-aggregated form of an allocator. XMalloc and FDGMalloc aggregate
+/// requests themselves and have one name only.
 
 #include <quarry/layer/arena_per_warp.hpp>
 #include <quarry/layer/warp_aggregated.hpp>
@@ -25,78 +25,78 @@ using warp_cfmalloc = warp_aggregated<cfmalloc>;
 using warp_cmmalloc = warp_aggregated<cmmalloc>;
 using warp_cfmmalloc = warp_aggregated<cfmmalloc>;
 using warp_scatter = warp_aggregated<scatter_alloc>;
-/// Over CUDA's malloc in the paper; Vinkler and Havran (2014) suggest a faster upstream.
+/// The upstream in the paper is CUDA's malloc; Vinkler and Havran (2014) suggest a faster one.
 using fdgmalloc = arena_per_warp<cfmmalloc>;
 
-/// What people call an allocator.
+/// The names of an allocator.
 struct allocator_label {
-  std::string_view name;      // as in the papers, and on the command line
+  std::string_view name;      // in the papers and on the command line
   std::string_view cpp_name;  // the type
   std::string_view summary;
-  std::string_view trial = {};  // why it is not to be relied on yet, on a GPU; empty: it is
+  std::string_view trial = {};  // why it is experimental on a GPU; empty if it is not
 };
 
 template <class Allocator>
 inline constexpr allocator_label label_of = {};
 
 template <>
-inline constexpr allocator_label label_of<slab> = {
-    "Quarry", "quarry::slab", "slots of a class side by side, handed out by ticket"};
+inline constexpr allocator_label label_of<slab> = {"Quarry", "quarry::slab",
+                                                   "segments of equal slots, drawn by ticket"};
 template <>
 inline constexpr allocator_label label_of<bump> = {"AtomicMalloc", "quarry::bump",
                                                    "one counter, no free"};
 template <>
 inline constexpr allocator_label label_of<warp_bump> = {"AtomicMalloc-warp", "quarry::warp_bump",
-                                                        "one counter, asked once a warp, no free"};
+                                                        "one counter, warp-aggregated, no free"};
 template <>
-inline constexpr allocator_label label_of<wrap> = {"AWMalloc", "quarry::wrap",
-                                                   "a counter that wraps: overwrites old blocks"};
+inline constexpr allocator_label label_of<wrap> = {
+    "AWMalloc", "quarry::wrap", "a counter that wraps around and overwrites old blocks"};
 template <>
 inline constexpr allocator_label label_of<warp_wrap> = {"AWMalloc-warp", "quarry::warp_wrap",
-                                                        "the same, asked once a warp"};
+                                                        "AWMalloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<system_heap> = {
-    "CudaMalloc", "quarry::system_heap", "CUDA's device malloc; std::malloc on the CPU"};
+    "CudaMalloc", "quarry::system_heap", "CUDA's device malloc; std::malloc on the CPU backend"};
 
 template <>
 inline constexpr allocator_label label_of<cmalloc> = {"CMalloc", "quarry::cmalloc",
-                                                      "a ring of chunks, searched from one offset"};
+                                                      "a ring of chunks, one search offset"};
 template <>
 inline constexpr allocator_label label_of<cfmalloc> = {"CFMalloc", "quarry::cfmalloc",
-                                                       "the same, a header in one word"};
+                                                       "CMalloc with one-word chunk headers"};
 template <>
 inline constexpr allocator_label label_of<cmmalloc> = {
-    "CMMalloc", "quarry::cmmalloc", "a ring of chunks, an offset per multiprocessor"};
+    "CMMalloc", "quarry::cmmalloc", "a ring of chunks, one search offset per multiprocessor"};
 template <>
 inline constexpr allocator_label label_of<cfmmalloc> = {"CFMMalloc", "quarry::cfmmalloc",
-                                                        "the same, a header in one word"};
+                                                        "CMMalloc with one-word chunk headers"};
 template <>
 inline constexpr allocator_label label_of<warp_system_heap> = {
-    "CudaMalloc-warp", "quarry::warp_system_heap", "the same, asked once a warp"};
+    "CudaMalloc-warp", "quarry::warp_system_heap", "CudaMalloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<warp_cmalloc> = {"CMalloc-warp", "quarry::warp_cmalloc",
-                                                           "CMalloc, asked once a warp"};
+                                                           "CMalloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<warp_cfmalloc> = {
-    "CFMalloc-warp", "quarry::warp_cfmalloc", "CFMalloc, asked once a warp"};
+    "CFMalloc-warp", "quarry::warp_cfmalloc", "CFMalloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<warp_cmmalloc> = {
-    "CMMalloc-warp", "quarry::warp_cmmalloc", "CMMalloc, asked once a warp"};
+    "CMMalloc-warp", "quarry::warp_cmmalloc", "CMMalloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<warp_cfmmalloc> = {
-    "CFMMalloc-warp", "quarry::warp_cfmmalloc", "CFMMalloc, asked once a warp"};
+    "CFMMalloc-warp", "quarry::warp_cfmmalloc", "CFMMalloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<scatter_alloc> = {
     "ScatterAlloc", "quarry::scatter_alloc", "pages of equal chunks, found by hashing"};
 template <>
 inline constexpr allocator_label label_of<warp_scatter> = {
-    "ScatterAlloc-warp", "quarry::warp_scatter", "ScatterAlloc, asked once a warp"};
+    "ScatterAlloc-warp", "quarry::warp_scatter", "ScatterAlloc, warp-aggregated"};
 template <>
 inline constexpr allocator_label label_of<xmalloc> = {
-    "XMalloc", "quarry::xmalloc", "asked once a warp, FIFOs of free blocks, over CUDA's malloc"};
+    "XMalloc", "quarry::xmalloc", "warp-aggregated, FIFOs of free blocks, over CUDA's malloc"};
 template <>
 inline constexpr allocator_label label_of<fdgmalloc> = {
-    "FDGMalloc", "quarry::fdgmalloc", "a heap per warp over CFMMalloc, freed as a whole"};
+    "FDGMalloc", "quarry::fdgmalloc", "a warp arena per warp over CFMMalloc, freed as a whole"};
 
 template <class... Allocators>
 struct allocator_list {};
@@ -106,7 +106,7 @@ using all_allocators =
                    warp_cmalloc, cfmalloc, warp_cfmalloc, cmmalloc, warp_cmmalloc, cfmmalloc,
                    warp_cfmmalloc, scatter_alloc, warp_scatter, xmalloc, fdgmalloc>;
 
-/// An entry of the list.
+/// An entry of the list: a type and its label.
 template <class Allocator>
 struct named_allocator : allocator_label {
   using type = Allocator;

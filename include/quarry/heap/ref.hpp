@@ -1,24 +1,34 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// heap_ref: a heap as kernels see it. A few words, trivially copyable: a kernel argument, a captured
-/// variable, a __device__ global. It stays valid as long as the heap lives, also when the heap moves or grows.
+/// heap_ref: the handle through which kernels use a heap.
 ///
-/// What an allocator has is passed on; what it does not have is made of that:
-///   calloc        malloc, and cleared
-///   realloc       stays where it is if the block holds it (the allocator must know: usable_size); else moves
-///   create<T>     malloc and a constructor; destroy is the way back
-///   aligned       | … | block's address | user bytes …… |      a larger block, a header in front of the user's
-///                                       ^ a multiple of the alignment
-/// Why aligned blocks have a free of their own. To let plain free take them, every free would have to look in
-/// front of its block for a header that is almost never there. Where the allocator aligns blocks itself,
-/// malloc(n, alignment) is there too, and plain free is right for that one.
+/// A heap_ref has a few words and is trivially copyable: pass it as a kernel argument, capture it,
+/// or store it in a __device__ global. It is valid until the heap ends, also when the heap moves or
+/// grows.
 ///
-/// The heap counts failed allocations (failures.hpp).
+/// heap_ref forwards malloc and free to the allocator and builds the other functions on them:
+///   calloc           malloc, then clears the block
+///   realloc          keeps the block if it is large enough, otherwise allocates, copies and frees
+///   create<T>        malloc, then runs the constructor; destroy<T> is the inverse
+///   aligned_malloc   allocates a larger block and stores its address in front of the user's bytes:
+///
+///     | padding | address of the block | user's bytes ...... |
+///     block                            user, a multiple of the alignment
+///
+/// Blocks of aligned_malloc need aligned_free: otherwise every free would have to look for that
+/// address in front of its block. If the allocator itself supports larger alignments, malloc(n,
+/// alignment) exists, and free takes these blocks.
+///
+/// Functions that the allocator can not support do not compile. The heap counts failed allocations
+/// (failures.hpp).
+///
+/// Thread safety: any lanes of any kernels may call all functions concurrently, in any control
+/// flow.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
-#include <quarry/heap/block_bytes.hpp>
 #include <quarry/heap/default.hpp>
+#include <quarry/heap/detail/block_bytes.hpp>
 #include <quarry/heap/failures.hpp>
 #include <quarry/simt/backend.hpp>
 
@@ -36,30 +46,32 @@ class heap_ref {
   using allocator_type = Allocator;
   using backend_type = Backend;
   static_assert(std::is_trivially_default_constructible_v<Allocator>,
-                "or it could not be a __device__ global");
+                "a heap_ref must be usable as a __device__ global");
   static constexpr abilities can = Allocator::can;
   /// False for bump and wrap, which are baselines of minimal cost.
   static constexpr bool records_failures = can.frees_one || resizable_allocator<Allocator>;
 
-  heap_ref() = default;  // uninitialised: assign one before use
+  heap_ref() = default;  // uninitialised: assign another heap_ref before use
   explicit heap_ref(const Allocator& a, failure_log* failures = nullptr)
       : allocator_(a), failures_(failures) {}
 
-  /// n bytes, 16-byte aligned; nullptr for n = 0 and when nothing fits.
+  /// Allocates n bytes, 16-byte aligned. Returns nullptr if n is 0 or no free memory fits.
   QUARRY_DEVICE void* malloc(std::size_t n) const { return recorded(allocator_.malloc(n), n); }
 
-  /// As above at a larger alignment, a power of two up to can.max_alignment.
+  /// As malloc(n), with a larger alignment: a power of two up to can.max_alignment.
   QUARRY_DEVICE void* malloc(std::size_t n,
                              std::size_t alignment) const requires aligning_allocator<Allocator> {
     return recorded(allocator_.malloc(n, alignment), n);
   }
 
-  /// Requires: p from malloc of this heap, not freed since, or nullptr.
+  /// Frees a block. Requires: p from malloc, calloc or realloc of this heap, not freed since, or
+  /// nullptr. Any lane of any later kernel may free.
   QUARRY_DEVICE void free(void* p) const requires freeing_allocator<Allocator> {
     allocator_.free(p);
   }
 
-  /// count * size bytes, all zero; nullptr also where that is no size.
+  /// Allocates count * size bytes and sets them to zero. Returns nullptr if the product overflows,
+  /// too.
   QUARRY_DEVICE void* calloc(std::size_t count, std::size_t size) const {
     const std::uint64_t n = saturating_multiply(std::uint64_t{count}, std::uint64_t{size});
     void* const block = malloc(n);
@@ -67,22 +79,22 @@ class heap_ref {
     return block;
   }
 
-  /// What the live block p may hold: at least what was asked for.
+  /// Returns the number of bytes that the live block p can hold: at least the requested size.
   QUARRY_DEVICE std::uint64_t usable_size(void* p) const requires sizing_allocator<Allocator> {
     return allocator_.usable_size(p);
   }
 
-  /// A block of n bytes with the contents of p, which is p itself if that holds them. nullptr: nothing fits, and p is
-  /// as it was; or n = 0, and p is freed.
+  /// Returns a block of n bytes with the contents of p: p itself if it can hold them. Returns
+  /// nullptr if the allocation failed, and p is unchanged; or if n is 0, and p is freed.
   QUARRY_DEVICE void* realloc(void* p, std::size_t n) const
       requires(freeing_allocator<Allocator>&& sizing_allocator<Allocator>) {
     return realloc(p, p == nullptr ? 0 : usable_size(p), n);
   }
-  /// The same where the caller knows what p was asked for, and the allocator need not.
+  /// As above for allocators without usable_size: `had` is the size that p was allocated with.
   QUARRY_DEVICE void* realloc(void* p, std::size_t had,
                               std::size_t n) const requires freeing_allocator<Allocator> {
     if (p != nullptr && n == 0) return free(p), nullptr;
-    if (p != nullptr && n <= holds(p, had)) return p;
+    if (p != nullptr && n <= capacity_of(p, had)) return p;
     void* const block = malloc(n);
     if (block == nullptr || p == nullptr) return block;
     detail::copy_block(block, p, had < n ? had : n);
@@ -90,11 +102,11 @@ class heap_ref {
     return block;
   }
 
-  /// n bytes at a multiple of `alignment`, any power of two. Only aligned_free takes them back.
+  /// Allocates n bytes at a multiple of `alignment`, any power of two. aligned_free frees them.
   QUARRY_DEVICE void* aligned_malloc(std::size_t n, std::size_t alignment) const requires
       freeing_allocator<Allocator> {
     if (alignment < block_alignment) alignment = block_alignment;
-    // A block starts at a multiple of 16: the header and what is left in front of it take `alignment` at most.
+    // The block is 16-byte aligned, so padding and address together take at most `alignment` bytes.
     auto* const block = static_cast<std::byte*>(
         malloc(n == 0 ? 0 : saturating_add(std::uint64_t{n}, std::uint64_t{alignment})));
     if (block == nullptr) return nullptr;
@@ -108,13 +120,14 @@ class heap_ref {
     if (p != nullptr) free(static_cast<std::byte**>(p)[-1]);
   }
 
-  /// A T made of the arguments; nullptr: nothing fits, and none was made.
+  /// Allocates and constructs a T. Returns nullptr if the allocation failed; no constructor ran
+  /// then.
   template <class T, class... Arguments>
   QUARRY_DEVICE T* create(Arguments&&... arguments) const {
-    void* const place = place_for<T>();
-    return place == nullptr ? nullptr : ::new (place) T(std::forward<Arguments>(arguments)...);
+    void* const block = allocate_for<T>();
+    return block == nullptr ? nullptr : ::new (block) T(std::forward<Arguments>(arguments)...);
   }
-  /// Requires: p from create, not destroyed since, or nullptr.
+  /// Destroys and frees an object. Requires: p from create, not destroyed since, or nullptr.
   template <class T>
   QUARRY_DEVICE void destroy(T* p) const requires freeing_allocator<Allocator> {
     if (p == nullptr) return;
@@ -122,21 +135,22 @@ class heap_ref {
     free(p);
   }
 
-  /// For layers and tests that need the allocator itself.
+  /// Returns the allocator, for functions that only one allocator has.
   QUARRY_DEVICE const Allocator& allocator() const { return allocator_; }
 
  private:
+  /// Records a failed allocation, and returns the block.
   QUARRY_DEVICE void* recorded(void* block, std::size_t n) const {
     if constexpr (records_failures)
       if (block == nullptr && n != 0 && failures_ != nullptr) failures_->record(n);
     return block;
   }
-  QUARRY_DEVICE std::uint64_t holds(void* p, std::size_t had) const {
+  QUARRY_DEVICE std::uint64_t capacity_of(void* p, std::size_t had) const {
     if constexpr (sizing_allocator<Allocator>) return allocator_.usable_size(p);
     return had;
   }
   template <class T>
-  QUARRY_DEVICE void* place_for() const {
+  QUARRY_DEVICE void* allocate_for() const {
     if constexpr (alignof(T) <= block_alignment) {
       return malloc(sizeof(T));
     } else {

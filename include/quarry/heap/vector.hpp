@@ -1,22 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// vector: an array that grows inside a kernel.
+/// vector: a dynamic array in a kernel.
 ///
-///   quarry::vector<int> found(heap);                    // heap: a heap_ref
-///   if (!found.push_back(42)) …                         // no memory: the vector is as it was
-///   warp_list->append(group, value, wanted);            // the lanes of a warp together, one vector for all
+///   quarry::vector<int> found(heap);             // heap: a heap_ref
+///   if (!found.push_back(42)) ...                // the allocation failed, nothing has changed
+///   warp_list->append(group, value, wanted);     // warp-aggregated: one vector for all lanes
 ///
-/// data     | 0 | 1 | … | size-1 | room … |              a block of the heap; a larger one when there is no room
+///   data     | 0 | 1 | ... | size-1 | unused ... |      one block of the heap
 ///
-/// It belongs to one lane at a time, or to the lanes of one warp that call append together; nothing here is
-/// atomic. Kernels may leave one to the next kernel: it is a few words, which hold the heap_ref.
-/// What could not be had is told by the result: there are no exceptions in kernels. Elements move where they
-/// can be moved, and over an allocator without free the blocks that were too small stay behind.
+/// There are no exceptions in kernels: functions that allocate return false if the allocation
+/// failed, and the vector is unchanged then. Elements are moved if they can be. With an allocator
+/// that can not free, outgrown blocks remain allocated.
 ///
-/// Invariant: size <= capacity; elements [0, size) are constructed, the rest of the block is not.
-/// Cost: the block doubles, so n push_backs copy fewer than 2n elements. What an allocator rounds up is used.
+/// Invariant: size <= capacity; the elements [0, size) are constructed. Complexity: the capacity at
+/// least doubles, so n calls of push_back move fewer than 2n elements. The vector uses bytes by
+/// which the allocator rounds a request up. Thread safety: none; one lane at a time uses a vector,
+/// or the lanes of one warp that call append together. A vector may outlive the kernel: it is a few
+/// words that include the heap_ref.
 
-#include <quarry/heap/block_bytes.hpp>
+#include <quarry/heap/detail/block_bytes.hpp>
 #include <quarry/heap/ref.hpp>
 #include <quarry/simt/bits.hpp>
 #include <quarry/simt/collective.hpp>
@@ -33,7 +35,7 @@ namespace quarry {
 template <class T, class Ref = heap_ref<>>
 class vector {
   static_assert(alignof(T) <= block_alignment, "blocks are aligned to 16 bytes");
-  static constexpr bool as_bytes = std::is_trivially_copyable_v<T>;
+  static constexpr bool copies_bytes = std::is_trivially_copyable_v<T>;
   static constexpr bool frees = freeing_allocator<typename Ref::allocator_type>;
   static constexpr bool knows_sizes = sizing_allocator<typename Ref::allocator_type>;
 
@@ -45,7 +47,7 @@ class vector {
   QUARRY_DEVICE explicit vector(const Ref& heap) : heap_(heap) {}
   QUARRY_DEVICE vector(vector&& other) noexcept
       : heap_(other.heap_), data_(other.data_), size_(other.size_), capacity_(other.capacity_) {
-    other.forget();
+    other.set_empty();
   }
   QUARRY_DEVICE vector& operator=(vector&& other) noexcept {
     if (this == &other) return *this;
@@ -54,7 +56,7 @@ class vector {
     data_ = other.data_;
     size_ = other.size_;
     capacity_ = other.capacity_;
-    other.forget();
+    other.set_empty();
     return *this;
   }
   QUARRY_DEVICE ~vector() { release(); }
@@ -75,13 +77,14 @@ class vector {
   QUARRY_DEVICE T& back() { return data_[size_ - 1]; }
   QUARRY_DEVICE const T& back() const { return data_[size_ - 1]; }
 
-  /// Room for n elements. false: no memory, and nothing has changed.
+  /// Makes the capacity at least n. Returns false if the allocation failed.
   QUARRY_DEVICE bool reserve(std::size_t n);
-  /// Adds an element. false: no memory, and nothing has changed. The argument may be one of this vector's.
+  /// Appends an element. Returns false if the allocation failed. Arguments may refer to elements of
+  /// this vector.
   template <class... Arguments>
   QUARRY_DEVICE bool emplace_back(Arguments&&... arguments) {
     if (size_ == capacity_) {
-      T value(std::forward<Arguments>(arguments)...);  // before the block moves
+      T value(std::forward<Arguments>(arguments)...);  // before the elements move
       if (!grow(size_ + 1)) return false;
       ::new (static_cast<void*>(data_ + size_++)) T(std::move(value));
       return true;
@@ -93,31 +96,32 @@ class vector {
   QUARRY_DEVICE bool push_back(T&& value) { return emplace_back(std::move(value)); }
   /// Requires !empty().
   QUARRY_DEVICE void pop_back() { data_[--size_].~T(); }
-  /// New elements are T{}. false: no memory, and nothing has changed.
+  /// Makes the size n; new elements are T{}. Returns false if the allocation failed.
   QUARRY_DEVICE bool resize(std::size_t n);
   QUARRY_DEVICE void clear() {
     while (size_ != 0) pop_back();
   }
 
-  /// Each lane of `group` that wants to adds an element, in the order of lanes. All lanes of the group call, with the
-  /// same group, on the same vector, in memory that all can reach. false, for all: no memory, and nothing has changed.
+  /// Appends the value of each lane of `group` whose `wanted` is true, in lane order. Returns false
+  /// in all lanes if the allocation failed. Requires: all lanes of the group call with the same
+  /// group and the same vector, which lies in memory that all of them can access.
   QUARRY_DEVICE bool append(simt::lane_mask group, const T& value, bool wanted = true);
 
  private:
-  QUARRY_DEVICE bool grow(std::size_t least) {
+  QUARRY_DEVICE bool grow(std::size_t needed) {
     const std::size_t twice = capacity_ < 8 ? 8 : 2 * capacity_;
-    return reserve(twice > least ? twice : least) || (twice > least && reserve(least));
+    return reserve(twice > needed ? twice : needed) || (twice > needed && reserve(needed));
   }
-  QUARRY_DEVICE void forget() {
+  QUARRY_DEVICE void set_empty() {
     data_ = nullptr;
     size_ = capacity_ = 0;
   }
   QUARRY_DEVICE void release() {
     if constexpr (!std::is_trivially_destructible_v<T>) clear();
-    give_back(data_);
-    forget();
+    free_block(data_);
+    set_empty();
   }
-  QUARRY_DEVICE void give_back(T* block) {
+  QUARRY_DEVICE void free_block(T* block) {
     if constexpr (frees) heap_.free(block);
   }
 
@@ -127,7 +131,7 @@ class vector {
   std::size_t capacity_ = 0;
 };
 
-// ---- bodies ------------------------------------------------------------------------------------------
+// ---- member functions ---------------------------------------------------------------------------
 
 template <class T, class Ref>
 QUARRY_DEVICE bool vector<T, Ref>::reserve(std::size_t n) {
@@ -135,7 +139,7 @@ QUARRY_DEVICE bool vector<T, Ref>::reserve(std::size_t n) {
   const std::uint64_t wanted = saturating_multiply(std::uint64_t{n}, std::uint64_t{sizeof(T)});
   auto* const block = static_cast<T*>(heap_.malloc(wanted));
   if (block == nullptr) return false;
-  if constexpr (as_bytes) {
+  if constexpr (copies_bytes) {
     detail::copy_block(block, data_, size_ * sizeof(T));
   } else {
     for (std::size_t i = 0; i < size_; ++i) {
@@ -143,7 +147,7 @@ QUARRY_DEVICE bool vector<T, Ref>::reserve(std::size_t n) {
       data_[i].~T();
     }
   }
-  give_back(data_);
+  free_block(data_);
   data_ = block;
   capacity_ = n;
   if constexpr (knows_sizes) capacity_ = heap_.usable_size(block) / sizeof(T);
@@ -160,19 +164,20 @@ QUARRY_DEVICE bool vector<T, Ref>::resize(std::size_t n) {
 
 template <class T, class Ref>
 QUARRY_DEVICE bool vector<T, Ref>::append(simt::lane_mask group, const T& value, bool wanted) {
-  const simt::lane_mask takers = simt::ballot(group, wanted);
-  const bool leads = simt::lane_id() == simt::lowest_bit(group);
+  const simt::lane_mask appending = simt::ballot(group, wanted);
+  const bool is_leader = simt::lane_id() == simt::lowest_bit(group);
   bool room = false;
-  if (leads) {
-    const std::size_t n = size_ + simt::popc(takers);
+  if (is_leader) {
+    const std::size_t n = size_ + simt::popc(appending);
     room = n <= capacity_ || grow(n);
   }
-  simt::sync_warp(group);  // now all see the block
+  simt::sync_warp(group);  // all lanes see the new block
   if (!simt::any(group, room)) return false;
   if (wanted)
-    ::new (static_cast<void*>(data_ + size_ + simt::popc(takers & simt::lanes_below()))) T(value);
+    ::new (static_cast<void*>(data_ + size_ + simt::popc(appending & simt::lanes_below())))
+        T(value);
   simt::sync_warp(group);
-  if (leads) size_ += simt::popc(takers);
+  if (is_leader) size_ += simt::popc(appending);
   simt::sync_warp(group);
   return true;
 }

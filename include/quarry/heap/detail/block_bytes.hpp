@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Bytes of blocks, moved and cleared by one lane. Blocks are 16-byte aligned, so the loops go by 16 and only the last
-/// few bytes one by one; what the compiler makes of memcpy in a kernel goes byte by byte, since it knows neither.
+/// One lane copies or clears the bytes of a block.
+///
+/// Blocks are 16-byte aligned, so the loops access 16 bytes at a time and only the last n % 16
+/// bytes one by one. nvcc compiles memcpy and memset in a kernel to byte accesses, because it does
+/// not know the alignment.
 
 #include <quarry/core/config.hpp>
 
@@ -15,7 +18,7 @@ struct alignas(16) sixteen_bytes {
   std::uint64_t high;
 };
 
-/// Both at a multiple of 16, and not overlapping.
+/// Copies n bytes. Requires: both blocks are 16-byte aligned and do not overlap.
 QUARRY_DEVICE inline void copy_block(void* to, const void* from, std::size_t n) {
   for (std::size_t i = 0; i < n / 16; ++i)
     static_cast<sixteen_bytes*>(to)[i] = static_cast<const sixteen_bytes*>(from)[i];
@@ -23,6 +26,7 @@ QUARRY_DEVICE inline void copy_block(void* to, const void* from, std::size_t n) 
     static_cast<std::byte*>(to)[i] = static_cast<const std::byte*>(from)[i];
 }
 
+/// Sets n bytes to zero. Requires: the block is 16-byte aligned.
 QUARRY_DEVICE inline void clear_block(void* block, std::size_t n) {
   for (std::size_t i = 0; i < n / 16; ++i)
     static_cast<sixteen_bytes*>(block)[i] = sixteen_bytes{0, 0};

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The bodies of heap.hpp, and the kernels by which the host reaches a heap on a GPU.
+/// The member functions of heap, and the kernels that they launch on a GPU.
 
 #include <quarry/heap/heap.hpp>
 
@@ -59,7 +59,7 @@ struct copy_kernel {
 
 }  // namespace detail
 
-// ---- memory ------------------------------------------------------------------------------------------
+// ---- memory -------------------------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
 heap<Allocator, Backend>::heap(bytes pool, stream_type stream)
@@ -77,7 +77,7 @@ heap<Allocator, Backend>::heap(bytes pool, const growth& g,
     : pool_end_(std::max(pool, g.max).value()), growth_(g) {
   check_size(pool.value());
   metadata_size_ = metadata_for(pool_end_);
-  owner_.growing = growing_memory<Backend>(pool_end_);
+  owner_.growing = detail::growing_memory<Backend>(pool_end_);
   owner_.growing.grow(pool.value());
   owner_.metadata = simt::array<std::byte, Backend>(metadata_size_, stream);
   pool_size_ = std::min(owner_.growing.committed(), pool_end_);
@@ -91,7 +91,7 @@ heap<Allocator, Backend>::heap(void* memory, bytes size, stream_type stream) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const std::uint64_t skipped = align_up(first, carve::alignment) - first;
   const std::uint64_t usable = size.value() > skipped ? size.value() - skipped : 0;
-  // A smaller pool may have more metadata, if the allocator cuts it finer.
+  // A smaller pool may need more metadata, because the allocator may divide it into smaller units.
   for (std::uint64_t wanted = metadata_for(usable); wanted > metadata_size_;
        wanted = metadata_for(pool_size_)) {
     metadata_size_ = align_up(wanted, carve::alignment);
@@ -99,7 +99,7 @@ heap<Allocator, Backend>::heap(void* memory, bytes size, stream_type stream) {
         usable > metadata_size_ ? align_down(usable - metadata_size_, carve::alignment) : 0;
   }
   pool_end_ = first_size_ = pool_size_;
-  if (memory == nullptr) throw error("a heap can not live at the null pointer");
+  if (memory == nullptr) throw error("quarry::heap: the memory of the caller is nullptr");
   check_size(pool_size_);
   auto* pool = static_cast<std::byte*>(memory) + skipped;
   simt::memory<Backend>::zero(pool + pool_size_, metadata_size_, stream);
@@ -116,7 +116,7 @@ void heap<Allocator, Backend>::require_memory(const char* function) const {
 template <allocator Allocator, backend Backend>
 void heap<Allocator, Backend>::check_size(std::uint64_t pool) {
   if (pool >= can.min_pool) return;
-  throw error("a heap of " + to_text(pool) +
+  throw error("a heap with a pool of " + to_text(pool) +
               " is too small: this allocator needs a pool of at least " + to_text(can.min_pool));
 }
 
@@ -142,7 +142,7 @@ void heap<Allocator, Backend>::initialise([[maybe_unused]] stream_type stream) {
     if (pool_size_ < pool_end_) pool_size_ = resize(pool_end_, pool_size_, stream);
 }
 
-// ---- size --------------------------------------------------------------------------------------------
+// ---- size ---------------------------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
 std::uint64_t heap<Allocator, Backend>::resize(std::uint64_t from, std::uint64_t to,
@@ -165,8 +165,10 @@ void heap<Allocator, Backend>::grow(bytes pool,
   if (pool.value() <= pool_size_) return;
   if (pool.value() > pool_end_)
     throw error("a heap of " + to_text(pool_size_) + " can not grow to " + to_text(pool) +
-                ": it was made for " + to_text(pool_end_) + " at most; make it with {.max = …}");
-  // The allocator rounds down: what is missing is asked for on top, twice as much each time.
+                ": its maximum is " + to_text(pool_end_) +
+                "; construct it with a larger {.max = ...}");
+  // The allocator rounds down. Each round commits the missing bytes on top, twice as many as
+  // before.
   for (std::uint64_t wanted = pool.value();; wanted += wanted - pool_size_) {
     owner_.growing.grow(std::min(wanted, pool_end_));
     pool_size_ = resize(pool_size_, std::min(owner_.growing.committed(), pool_end_), stream);
@@ -211,7 +213,7 @@ bool heap<Allocator, Backend>::is_short(const heap_statistics& s) const {
          (s.free_bytes && static_cast<double>(*s.free_bytes) < least);
 }
 
-// ---- what it says about itself ------------------------------------------------------------------------
+// ---- statistics and checks ----------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
 heap_statistics heap<Allocator, Backend>::statistics(stream_type stream) const {
@@ -272,8 +274,7 @@ void heap<Allocator, Backend>::check_empty(stream_type stream) const {
   const bool blocks = s.live_blocks.value_or(0) != 0;
   if (!blocks && (s.live_blocks || s.live_bytes.value_or(0) == 0)) return;
   throw blocks_leaked(
-      "blocks were not freed: " +
-      (s.live_blocks ? std::to_string(*s.live_blocks) + " of them" : "") +
+      "not freed: " + (s.live_blocks ? std::to_string(*s.live_blocks) + " blocks" : "") +
       (s.live_bytes ? (s.live_blocks ? ", " : "") + to_text(bytes(*s.live_bytes)) : ""));
 }
 
@@ -289,7 +290,7 @@ void heap<Allocator, Backend>::inspect([[maybe_unused]] stream_type stream) cons
   }
 }
 
-// ---- blocks, from the host ----------------------------------------------------------------------------
+// ---- blocks, from the host ----------------------------------------------------------------------
 
 template <allocator Allocator, backend Backend>
 void* heap<Allocator, Backend>::allocate(std::size_t n, [[maybe_unused]] stream_type stream) const {
@@ -333,12 +334,12 @@ void heap<Allocator, Backend>::check_inside(const void* block, std::uint64_t n) 
   const auto* const first = static_cast<const std::byte*>(block);
   const memory_range all = pool();
   if (all.contains(first) && n <= static_cast<std::uint64_t>(all.begin + all.size - first)) return;
-  throw error("a copy of " + to_text(bytes(n)) + " would leave the heap's pool of " +
-              to_text(bytes(all.size)));
+  throw error("copying " + to_text(bytes(n)) + " failed: the bytes do not lie in the pool of " +
+              to_text(bytes(all.size)) + "; pass a block of this heap and at most its size");
 }
 
-/// cudaMemcpy does not accept blocks of CUDA's device heap (system_heap): a kernel copies them to and
-/// from a buffer.
+/// cudaMemcpy does not accept blocks of CUDA's device heap (system_heap): a kernel copies them to
+/// and from a buffer.
 template <allocator Allocator, backend Backend>
 void heap<Allocator, Backend>::copy_in(void* block, const void* from, std::uint64_t n,
                                        stream_type stream) const {

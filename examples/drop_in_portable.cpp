@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
-/// drop_in.cu for both machines: compiled by g++ the kernel runs on the CPU, by nvcc on the GPU.
+/// drop_in.cu for both backends: compiled by g++ the kernels run on the CPU, by nvcc on the GPU.
 ///
-/// A kernel is then a function object with QUARRY_DEVICE on its operator, launched by quarry::launch. malloc and free
-/// stay as they are; the line in front of them says whose they are. Programs with several heaps let the kernel inherit
-/// from a heap_ref instead, and find that one's.
+/// Here a kernel is a function object whose operator is marked QUARRY_DEVICE, started by
+/// quarry::launch. A using-declaration selects malloc and free of drop_in. A program with several
+/// heaps can derive the kernel from a heap_ref instead, whose malloc and free the kernel then
+/// calls.
 #include <quarry/drop_in.hpp>
 
 #include <cstdio>
@@ -21,11 +22,11 @@ QUARRY_DEVICE std::size_t length_of(const char* line) {
   return length;
 }
 
-struct mirror_lines {
+/// Each lane reverses one line of the text.
+struct reverse_lines {
   char* text;
   QUARRY_DEVICE void operator()() const {
-    using quarry::drop_in::malloc,
-        quarry::drop_in::free;  // without this line they are the system's
+    using quarry::drop_in::free, quarry::drop_in::malloc;  // without this line: the C library's
     char* line = text + quarry::simt::global_thread() * width;
     const std::size_t length = length_of(line);
     if (length == 0) return;
@@ -37,7 +38,8 @@ struct mirror_lines {
   }
 };
 
-struct mirror_back : quarry::heap_ref<> {  // a heap of its own
+/// The same with a second heap.
+struct reverse_again : quarry::heap_ref<> {
   char* text;
   QUARRY_DEVICE void operator()() const {
     char* line = text + quarry::simt::global_thread() * width;
@@ -55,20 +57,20 @@ int main() {
   std::vector<char> text(lines * width);
   for (int i = 0; i < lines; ++i)
     std::snprintf(&text[static_cast<std::size_t>(i) * width], width, "line %d of %d", i, lines);
-  quarry::simt::array<char, quarry::default_backend> there(text.size());
-  there.from_host(text);
+  quarry::simt::array<char, quarry::default_backend> device_text(text.size());
+  device_text.from_host(text);
 
   quarry::drop_in::init(16_MiB);
-  quarry::launch({lines / 128, 128}, mirror_lines{there.data()});
-  const auto mirrored = there.to_host();
+  quarry::launch({lines / 128, 128}, reverse_lines{device_text.data()});
+  const auto reversed = device_text.to_host();
 
   const quarry::heap<> heap(16_MiB);
-  quarry::launch({lines / 128, 128}, mirror_back{heap.ref(), there.data()});
-  const auto again = there.to_host();
+  quarry::launch({lines / 128, 128}, reverse_again{heap.ref(), device_text.data()});
+  const auto again = device_text.to_host();
 
-  quarry::drop_in::heap().check_empty();  // throws if a request was refused, or a block left behind
+  quarry::drop_in::heap().check_empty();  // throws if an allocation failed or a block is live
   heap.check_empty();
-  std::printf("\"%s\" became \"%s\"\n", &text[7 * width], &mirrored[7 * width]);
-  const bool turned = std::strcmp(&mirrored[7 * width], "4201 fo 7 enil") == 0;
-  return turned && again == text ? 0 : 1;
+  std::printf("\"%s\" became \"%s\"\n", &text[7 * width], &reversed[7 * width]);
+  const bool correct = std::strcmp(&reversed[7 * width], "4201 fo 7 enil") == 0;
+  return correct && again == text ? 0 : 1;
 }

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// growing_memory: a range of addresses of a machine, of which the front has memory.
+/// growing_memory: a reserved address range of a backend whose front is committed.
 ///
-///   | memory ……………………………… | addresses only ……………………………………………… |
-///   data                     committed                                   reserved
+///   | committed: memory .......... | uncommitted: addresses only ....... |
+///   data()                         data() + committed()                  data() + reserved()
 ///
-/// grow and shrink move the border; what lies in front of it stays where it is. Memory comes in pages of the machine:
-/// 4 KiB on most CPUs, 2 MiB on a GPU (growing_memory_cuda.hpp). An access behind the border faults.
-/// If grow throws, everything is as before.
+/// grow() and shrink() move committed(); the bytes in front of it keep their addresses and
+/// contents. The unit is a page of the backend: 4 KiB on most CPUs, 2 MiB on a GPU
+/// (growing_memory_cuda.hpp). An access to uncommitted addresses faults. If grow() throws, nothing
+/// has changed. Thread safety: none. Internal to heap.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/bytes.hpp>
@@ -19,12 +20,11 @@
 
 #include <cstddef>
 #include <cstdint>
-#include <string>
 #include <utility>
 
-namespace quarry {
+namespace quarry::detail {
 
-/// One specialisation a machine.
+/// One specialisation per backend.
 template <class Backend>
 class growing_memory;
 
@@ -32,17 +32,19 @@ template <>
 class growing_memory<cpu> {
  public:
   growing_memory() = default;
+  /// Reserves addresses; commits none.
   explicit growing_memory(std::uint64_t reserved) : reserved_(align_up(reserved, page())) {
     void* const p =
         ::mmap(nullptr, reserved_, PROT_NONE, MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
     if (p == MAP_FAILED)
-      throw out_of_memory("the host can not reserve " + std::to_string(reserved_) +
-                          " bytes of addresses");
+      throw out_of_memory("reserving " + to_text(bytes(reserved_)) +
+                          " of addresses for a heap failed: lower {.max = ...}");
     data_ = static_cast<std::byte*>(p);
   }
   growing_memory(growing_memory&& other) noexcept { swap(other); }
   growing_memory& operator=(growing_memory&& other) noexcept {
-    swap(other);
+    growing_memory taken(std::move(other));
+    swap(taken);
     return *this;
   }
   ~growing_memory() {
@@ -53,16 +55,16 @@ class growing_memory<cpu> {
   std::uint64_t committed() const { return committed_; }
   std::uint64_t reserved() const { return reserved_; }
 
-  /// At least n bytes have memory. Requires n <= reserved().
+  /// Commits at least the first n bytes. Requires n <= reserved(). Throws out_of_memory.
   void grow(std::uint64_t n) {
     const std::uint64_t to = align_up(n, page());
     if (to <= committed_) return;
     if (::mprotect(data_ + committed_, to - committed_, PROT_READ | PROT_WRITE) != 0)
-      throw out_of_memory("the host has no memory to grow a heap from " + to_text(committed_) +
-                          " to " + to_text(to));
+      throw out_of_memory("growing a heap from " + to_text(committed_) + " to " + to_text(to) +
+                          " failed: the host has no more memory");
     committed_ = to;
   }
-  /// What lies behind the first n bytes may go; how much does is seen in committed().
+  /// Releases whole pages behind the first n bytes. committed() returns the new size.
   void shrink(std::uint64_t n) {
     const std::uint64_t to = align_up(n, page());
     if (to >= committed_) return;
@@ -87,8 +89,8 @@ class growing_memory<cpu> {
   std::uint64_t reserved_ = 0;
 };
 
-}  // namespace quarry
+}  // namespace quarry::detail
 
 #if QUARRY_CUDA
-#include <quarry/heap/growing_memory_cuda.hpp>  // IWYU pragma: export
+#include <quarry/heap/detail/growing_memory_cuda.hpp>  // IWYU pragma: export
 #endif

@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// growing_memory on a GPU: CUDA's virtual memory management.
+/// growing_memory on a GPU, with CUDA's virtual memory management.
 ///
-///   cuMemAddressReserve   the range
-///   cuMemCreate, cuMemMap, cuMemSetAccess   a piece of memory of up to 64 MiB, behind the others
-///   cuMemUnmap            a piece goes; a part of one can not
+///   cuMemAddressReserve                     reserves the address range
+///   cuMemCreate, cuMemMap, cuMemSetAccess   add a chunk of up to 64 MiB behind the last one
+///   cuMemUnmap                              removes the last chunk, as a whole
 ///
-/// So memory grows to the page (2 MiB) and shrinks to the end of a piece. A piece's handle is released once it is
-/// mapped: the mapping keeps the memory. It lies on the device that is current when the range is made, and kernels of
-/// that device may access it; cudaMemcpy and cudaMemset take its addresses as they take cudaMalloc's.
-/// These are functions of the driver; they are asked for at run time, so that programs need not link libcuda.
+/// Memory therefore grows by pages of 2 MiB and shrinks by chunks. The handle of a chunk is
+/// released once the chunk is mapped; the mapping keeps the memory. Memory lies on the device that
+/// is current at construction, and kernels of this device can access it. cudaMemcpy and cudaMemset
+/// accept its addresses. The driver functions are looked up at run time, so that programs need not
+/// link libcuda.
 
 #include <quarry/core/bits.hpp>
 #include <quarry/core/bytes.hpp>
-#include <quarry/heap/growing_memory.hpp>
+#include <quarry/heap/detail/growing_memory.hpp>
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
 
@@ -27,11 +28,9 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::detail {
 
-namespace detail {
-
-/// The driver's functions; made once.
+/// The functions of the CUDA driver that growing_memory calls, looked up once per process.
 class virtual_memory_driver {
  public:
   static const virtual_memory_driver& instance() {
@@ -48,7 +47,7 @@ class virtual_memory_driver {
   decltype(&::cuMemSetAccess) set_access;
   decltype(&::cuMemGetAllocationGranularity) granularity;
 
-  /// A failure in words.
+  /// Returns the name of an error code.
   std::string text(CUresult code) const {
     const char* name = nullptr;
     return name_of(code, &name) == CUDA_SUCCESS ? name
@@ -60,7 +59,7 @@ class virtual_memory_driver {
 
  private:
   virtual_memory_driver() {
-    simt::check_cuda(cudaFree(nullptr), "starting CUDA");  // the driver's functions want a context
+    simt::check_cuda(cudaFree(nullptr), "initialising CUDA");  // driver functions need a context
     find("cuMemAddressReserve", reserve);
     find("cuMemAddressFree", unreserve);
     find("cuMemCreate", create);
@@ -75,45 +74,47 @@ class virtual_memory_driver {
   static void find(const char* name, Function& function) {
     void* address = nullptr;
     cudaDriverEntryPointQueryResult found{};
-    constexpr unsigned version = 12000;  // they have been as they are since 10.2
+    constexpr unsigned version = 12000;  // the interface is unchanged since CUDA 10.2
     simt::check_cuda(
         cudaGetDriverEntryPointByVersion(name, &address, version, cudaEnableDefault, &found), name);
     if (found != cudaDriverEntryPointSuccess || address == nullptr)
-      throw error(std::string("a heap that grows: the CUDA driver has no ") + name);
+      throw error(
+          std::string("a heap that grows needs ") + name +
+          ", which this CUDA driver does not have: construct the heap without {.max = ...}");
     function = reinterpret_cast<Function>(address);
   }
 
   decltype(&::cuGetErrorName) name_of;
 };
 
-}  // namespace detail
-
 template <>
 class growing_memory<cuda> {
  public:
   growing_memory() = default;
   explicit growing_memory(std::uint64_t reserved) {
-    simt::check_cuda(cudaGetDevice(&device_), "current device");
-    const CUmemAllocationProp what = kind();
+    simt::check_cuda(cudaGetDevice(&device_), "querying the current device");
+    const CUmemAllocationProp properties = chunk_properties();
     std::size_t page = 0;
-    driver().check(driver().granularity(&page, &what, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
-                   "size of a GPU's page");
+    driver().check(driver().granularity(&page, &properties, CU_MEM_ALLOC_GRANULARITY_MINIMUM),
+                   "querying the page size of the GPU");
     page_ = page;
     const std::uint64_t size = align_up(reserved, page_);
     if (const CUresult code = driver().reserve(&data_, size, 0, 0, 0); code != CUDA_SUCCESS)
-      throw out_of_memory("the GPU can not reserve " + std::to_string(size) +
-                          " bytes of addresses: " + driver().text(code));
+      throw out_of_memory("reserving " + to_text(bytes(size)) +
+                          " of GPU addresses for a heap failed: " + driver().text(code) +
+                          "; lower {.max = ...}");
     reserved_ = size;
   }
   growing_memory(growing_memory&& other) noexcept { swap(other); }
   growing_memory& operator=(growing_memory&& other) noexcept {
-    swap(other);
+    growing_memory taken(std::move(other));
+    swap(taken);
     return *this;
   }
   ~growing_memory() {
     if (reserved_ == 0) return;
     (void)cudaDeviceSynchronize();
-    while (!pieces_.empty()) (void)drop_last();
+    while (!chunks_.empty()) (void)unmap_last_chunk();
     (void)driver().unreserve(data_, reserved_);
   }
 
@@ -125,58 +126,56 @@ class growing_memory<cuda> {
     const std::uint64_t to = align_up(n, page_);
     const std::uint64_t from = committed_;
     while (committed_ < to) {
-      const CUresult code = add_piece(std::min(to - committed_, align_up(most_piece, page_)));
+      const CUresult code = map_chunk(std::min(to - committed_, align_up(max_chunk, page_)));
       if (code == CUDA_SUCCESS) continue;
-      while (committed_ > from && drop_last() == CUDA_SUCCESS) {
+      while (committed_ > from && unmap_last_chunk() == CUDA_SUCCESS) {
       }
       std::size_t free = 0;
       std::size_t total = 0;
       (void)cudaMemGetInfo(&free, &total);
-      throw out_of_memory("growing a heap from " + to_text(from) + " to " + to_text(to) + ": " +
-                          driver().text(code) + "; the GPU has " + to_text(free) + " of " +
-                          to_text(total) + " free");
+      throw out_of_memory("growing a heap from " + to_text(from) + " to " + to_text(to) +
+                          " failed: " + driver().text(code) + "; the GPU has " + to_text(free) +
+                          " of " + to_text(total) + " free");
     }
   }
   void shrink(std::uint64_t n) {
-    simt::check_cuda(cudaDeviceSynchronize(), "waiting for kernels before memory goes");
-    while (!pieces_.empty() && committed_ - pieces_.back() >= n)
-      driver().check(drop_last(), "giving memory back");
+    simt::check_cuda(cudaDeviceSynchronize(), "waiting for kernels before memory is unmapped");
+    while (!chunks_.empty() && committed_ - chunks_.back() >= n)
+      driver().check(unmap_last_chunk(), "unmapping memory");
   }
 
  private:
-  static constexpr std::uint64_t most_piece = std::uint64_t{64} << 20;
+  static constexpr std::uint64_t max_chunk = std::uint64_t{64} << 20;
 
-  static const detail::virtual_memory_driver& driver() {
-    return detail::virtual_memory_driver::instance();
-  }
-  CUmemAllocationProp kind() const {
-    CUmemAllocationProp what{};
-    what.type = CU_MEM_ALLOCATION_TYPE_PINNED;
-    what.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_};
-    return what;
+  static const virtual_memory_driver& driver() { return virtual_memory_driver::instance(); }
+  CUmemAllocationProp chunk_properties() const {
+    CUmemAllocationProp properties{};
+    properties.type = CU_MEM_ALLOCATION_TYPE_PINNED;
+    properties.location = {CU_MEM_LOCATION_TYPE_DEVICE, device_};
+    return properties;
   }
 
-  CUresult add_piece(std::uint64_t size) {
-    const CUmemAllocationProp what = kind();
+  CUresult map_chunk(std::uint64_t size) {
+    const CUmemAllocationProp properties = chunk_properties();
     CUmemGenericAllocationHandle handle{};
-    if (const CUresult code = driver().create(&handle, size, &what, 0); code != CUDA_SUCCESS)
+    if (const CUresult code = driver().create(&handle, size, &properties, 0); code != CUDA_SUCCESS)
       return code;
     CUresult code = driver().map(data_ + committed_, size, 0, handle, 0);
     (void)driver().release(handle);
     if (code != CUDA_SUCCESS) return code;
-    const CUmemAccessDesc access = {what.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
+    const CUmemAccessDesc access = {properties.location, CU_MEM_ACCESS_FLAGS_PROT_READWRITE};
     code = driver().set_access(data_ + committed_, size, &access, 1);
     if (code != CUDA_SUCCESS) {
       (void)driver().unmap(data_ + committed_, size);
       return code;
     }
-    pieces_.push_back(size);
+    chunks_.push_back(size);
     committed_ += size;
     return code;
   }
-  CUresult drop_last() {
-    const std::uint64_t size = pieces_.back();
-    pieces_.pop_back();
+  CUresult unmap_last_chunk() {
+    const std::uint64_t size = chunks_.back();
+    chunks_.pop_back();
     committed_ -= size;
     return driver().unmap(data_ + committed_, size);
   }
@@ -187,7 +186,7 @@ class growing_memory<cuda> {
     std::swap(reserved_, other.reserved_);
     std::swap(page_, other.page_);
     std::swap(device_, other.device_);
-    pieces_.swap(other.pieces_);
+    chunks_.swap(other.chunks_);
   }
 
   CUdeviceptr data_ = 0;
@@ -195,8 +194,8 @@ class growing_memory<cuda> {
   std::uint64_t reserved_ = 0;
   std::uint64_t page_ = 1;
   int device_ = 0;
-  std::vector<std::uint64_t> pieces_;  // sizes, front to end
+  std::vector<std::uint64_t> chunks_;  // sizes in address order
 };
 
-}  // namespace quarry
+}  // namespace quarry::detail
 #endif
