@@ -40,7 +40,7 @@ struct graph_asked {
 };
 
 /// What a batch is to a kernel.
-struct graph_site {
+struct graph_kernel_arguments {
   graph_vertex* vertices;
   graph_asked* asked;  // of each vertex
   const graph_run* runs;
@@ -56,12 +56,13 @@ QUARRY_DEVICE constexpr std::uint32_t graph_capacity_for(std::uint32_t edges) {
 template <class Ref>
 class graph_warp {
  public:
-  QUARRY_DEVICE graph_warp(const Ref& heap, const graph_site& site) : heap_(&heap), site_(&site) {
+  QUARRY_DEVICE graph_warp(const Ref& heap, const graph_kernel_arguments& args)
+      : heap_(&heap), args_(&args) {
     const std::uint64_t number = simt::global_thread() / simt::warp_size;
-    works_ = number < site.run_count;
+    works_ = number < args.run_count;
     if (!works_) return;
-    run_ = site.runs[number];
-    vertex_ = site.vertices[run_.vertex];
+    run_ = args.runs[number];
+    vertex_ = args.vertices[run_.vertex];
   }
 
   /// The same in all lanes.
@@ -107,14 +108,14 @@ class graph_warp {
   /// What became of the vertex, for later kernels.
   QUARRY_DEVICE void store() const {
     simt::sync_warp(all);
-    if (simt::lane_id() == 0) site_->vertices[run_.vertex] = vertex_;
+    if (simt::lane_id() == 0) args_->vertices[run_.vertex] = vertex_;
   }
 
  private:
   static constexpr simt::lane_mask all = simt::full_warp;
 
   QUARRY_DEVICE std::uint32_t target(std::uint32_t i) const {
-    return site_->targets[run_.first + i];
+    return args_->targets[run_.first + i];
   }
 
   /// Every lane looks for another target in the whole list: no lane waits for what another one
@@ -159,7 +160,7 @@ class graph_warp {
     simt::sync_warp(all);
     release();
     if (simt::lane_id() == 0) {
-      graph_asked& asked = site_->asked[run_.vertex];
+      graph_asked& asked = args_->asked[run_.vertex];
       asked = {asked.lists + 1, asked.edges + capacity};
     }
     vertex_.list = list;
@@ -172,11 +173,11 @@ class graph_warp {
   }
   QUARRY_DEVICE void fail() const {
     if (simt::lane_id() == 0)
-      simt::atomic_ref<std::uint32_t>(*site_->failures).add(1, simt::relaxed);
+      simt::atomic_ref<std::uint32_t>(*args_->failures).add(1, simt::relaxed);
   }
 
   const Ref* heap_;
-  const graph_site* site_;
+  const graph_kernel_arguments* args_;
   bool works_ = false;
   graph_run run_{};
   graph_vertex vertex_;
@@ -187,10 +188,10 @@ enum class graph_change : std::uint8_t { init, insert, erase };
 template <class Ref, graph_change Change>
 struct graph_kernel {
   Ref heap;
-  graph_site site;
+  graph_kernel_arguments args;
 
   QUARRY_DEVICE void operator()() const {
-    graph_warp<Ref> warp(heap, site);
+    graph_warp<Ref> warp(heap, args);
     if (!warp.works()) return;
     if constexpr (Change == graph_change::init) warp.init();
     if constexpr (Change == graph_change::insert) warp.insert();

@@ -110,10 +110,10 @@ class graph_store {
 
   template <graph_change Change, class Run>
   void change(const changes& c, Run& run) {
-    const graph_site site{vertices_.data(), asked_.data(),
-                          c.runs.data(),    static_cast<std::uint32_t>(c.runs.size()),
-                          c.targets.data(), failures_.data()};
-    run(lanes(c.runs.size() * simt::warp_size), graph_kernel<ref_type, Change>{heap_->ref(), site});
+    const graph_kernel_arguments args{vertices_.data(), asked_.data(),
+                                      c.runs.data(),    static_cast<std::uint32_t>(c.runs.size()),
+                                      c.targets.data(), failures_.data()};
+    run(lanes(c.runs.size() * simt::warp_size), graph_kernel<ref_type, Change>{heap_->ref(), args});
     if (const std::uint32_t n = failures_.to_host()[0]; n != 0)
       throw out_of_memory("the heap of " + to_text(pool_) + " had no room for the lists of " +
                           std::to_string(n) + " vertices; a larger heap helps");

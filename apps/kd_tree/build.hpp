@@ -55,7 +55,7 @@ struct kd_team {
 };
 
 /// Everything but the heap.
-struct kd_site {
+struct kd_build_arguments {
   const kd_box* boxes;  // of the triangles
   std::uint32_t triangles;
   std::uint32_t part;
@@ -71,12 +71,12 @@ struct kd_site {
 template <class Ref>
 class kd_build {
  public:
-  kd_build(const Ref& heap, const kd_site& site) : heap_(heap), site_(site) {}
+  kd_build(const Ref& heap, const kd_build_arguments& args) : heap_(heap), args_(args) {}
 
   QUARRY_DEVICE void operator()() const {
     for (;;) {
       std::uint64_t word = 0;
-      if (simt::lane_id() == 0) word = site_.queue.take();
+      if (simt::lane_id() == 0) word = args_.queue.take();
       word = simt::shuffle(simt::full_warp, word, 0);
       if (word == 0) return;
       simt::sync_warp(simt::full_warp);  // what one lane acquired all may read
@@ -85,7 +85,7 @@ class kd_build {
                            : task.step == kd_step::share ? share_part(task)
                                                          : task.node;
       while (next != none) next = split_node(next);
-      if (simt::lane_id() == 0) site_.queue.finish();
+      if (simt::lane_id() == 0) args_.queue.finish();
     }
   }
 
@@ -117,8 +117,8 @@ class kd_build {
   /// The number at a place of a list, if it can be one.
   QUARRY_DEVICE bool read(const kd_node& node, std::uint32_t at, std::uint32_t& triangle) const {
     triangle = node.list[at];
-    if (triangle < site_.triangles) return true;
-    site_.counters->fail(kd_failure::corrupt, node.count);
+    if (triangle < args_.triangles) return true;
+    args_.counters->fail(kd_failure::corrupt, node.count);
     return false;
   }
   QUARRY_DEVICE std::uint32_t* allocate(std::uint32_t count) const {
@@ -131,12 +131,12 @@ class kd_build {
     return simt::atomic_ref<std::uint32_t>(w);
   }
   QUARRY_DEVICE std::uint32_t part_end(const kd_node& node, std::uint32_t part) const {
-    const std::uint32_t end = (part + 1) * site_.part;
+    const std::uint32_t end = (part + 1) * args_.part;
     return end < node.count ? end : node.count;
   }
 
   Ref heap_;
-  kd_site site_;
+  kd_build_arguments args_;
 };
 
 }  // namespace quarry::apps

@@ -10,20 +10,20 @@ namespace quarry::apps {
 
 template <class Ref>
 QUARRY_DEVICE std::uint32_t kd_build<Ref>::split_node(std::uint32_t id) const {
-  const kd_node node = site_.nodes[id];
-  if (node.count > site_.part && open_team(id)) return none;
+  const kd_node node = args_.nodes[id];
+  if (node.count > args_.part && open_team(id)) return none;
   const kd_planes planes[3] = {kd_planes::across(node.box, 0), kd_planes::across(node.box, 1),
                                kd_planes::across(node.box, 2)};
   const kd_split split = count(node, planes, 0, node.count).choose(planes, node.box, node.count);
   if (!split.found() || !make_children(id, split)) return none;
   std::uint32_t placed[2] = {};
-  share(site_.nodes[id], 0, node.count, [&](unsigned side, mask who) {
+  share(args_.nodes[id], 0, node.count, [&](unsigned side, mask who) {
     const std::uint32_t first = placed[side];
     placed[side] += simt::popc(who);
     return first;
   });
   if ((placed[0] != split.left || placed[1] != split.right) && simt::lane_id() == 0)
-    site_.counters->fail(kd_failure::corrupt, node.count);
+    args_.counters->fail(kd_failure::corrupt, node.count);
   return finish_split(id);
 }
 
@@ -32,30 +32,30 @@ QUARRY_DEVICE std::uint32_t kd_build<Ref>::split_node(std::uint32_t id) const {
 /// false: there is none left.
 template <class Ref>
 QUARRY_DEVICE bool kd_build<Ref>::open_team(std::uint32_t id) const {
-  const std::uint32_t parts = ceil_div(site_.nodes[id].count, site_.part);
+  const std::uint32_t parts = ceil_div(args_.nodes[id].count, args_.part);
   std::uint32_t number = 0;
   simt::sync_warp(all);  // all have read the node
   if (simt::lane_id() == 0) {
-    number = word(site_.counters->teams).fetch_add(1, simt::relaxed);
-    if (number < site_.most_teams) {
-      site_.nodes[id].team = number;
-      site_.teams[number].parts = site_.teams[number].left = parts;  // its bins are zero
+    number = word(args_.counters->teams).fetch_add(1, simt::relaxed);
+    if (number < args_.most_teams) {
+      args_.nodes[id].team = number;
+      args_.teams[number].parts = args_.teams[number].left = parts;  // its bins are zero
     }
   }
   number = simt::shuffle(all, number, 0);
-  if (number >= site_.most_teams) return false;
-  site_.queue.push_parts({kd_step::count, 0, id}, parts);
+  if (number >= args_.most_teams) return false;
+  args_.queue.push_parts({kd_step::count, 0, id}, parts);
   return true;
 }
 
 template <class Ref>
 QUARRY_DEVICE std::uint32_t kd_build<Ref>::count_part(kd_task task) const {
-  const kd_node node = site_.nodes[task.node];
-  kd_team& team = site_.teams[node.team];
+  const kd_node node = args_.nodes[task.node];
+  kd_team& team = args_.teams[node.team];
   const kd_planes planes[3] = {kd_planes::across(node.box, 0), kd_planes::across(node.box, 1),
                                kd_planes::across(node.box, 2)};
   const unsigned lane = simt::lane_id();
-  kd_bins bins = count(node, planes, task.part * site_.part, part_end(node, task.part));
+  kd_bins bins = count(node, planes, task.part * args_.part, part_end(node, task.part));
   for (unsigned axis = 0; axis < 3; ++axis) {
     if (bins.passed[axis] != 0) word(team.bins[axis][lane]).add(bins.passed[axis], simt::relaxed);
     if (bins.begun[axis] != 0) word(team.bins[3 + axis][lane]).add(bins.begun[axis], simt::relaxed);
@@ -72,15 +72,15 @@ QUARRY_DEVICE std::uint32_t kd_build<Ref>::count_part(kd_task task) const {
     team.left = parts;
     team.placed[0] = team.placed[1] = 0;
   }
-  site_.queue.push_parts({kd_step::share, 0, task.node}, parts);
+  args_.queue.push_parts({kd_step::share, 0, task.node}, parts);
   return none;
 }
 
 template <class Ref>
 QUARRY_DEVICE std::uint32_t kd_build<Ref>::share_part(kd_task task) const {
-  const kd_node node = site_.nodes[task.node];
-  kd_team& team = site_.teams[node.team];
-  share(node, task.part * site_.part, part_end(node, task.part), [&](unsigned side, mask who) {
+  const kd_node node = args_.nodes[task.node];
+  kd_team& team = args_.teams[node.team];
+  share(node, task.part * args_.part, part_end(node, task.part), [&](unsigned side, mask who) {
     std::uint32_t first = 0;
     if (simt::lane_id() == 0)
       first = word(team.placed[side]).fetch_add(simt::popc(who), simt::relaxed);
@@ -89,8 +89,8 @@ QUARRY_DEVICE std::uint32_t kd_build<Ref>::share_part(kd_task task) const {
   if (!last_of(team)) return none;
   if (simt::lane_id() == 0)
     for (unsigned side = 0; side < 2; ++side)
-      if (word(team.placed[side]).load(simt::relaxed) != site_.nodes[node.child + side].count)
-        site_.counters->fail(kd_failure::corrupt, node.count);
+      if (word(team.placed[side]).load(simt::relaxed) != args_.nodes[node.child + side].count)
+        args_.counters->fail(kd_failure::corrupt, node.count);
   return finish_split(task.node);
 }
 
@@ -115,7 +115,7 @@ QUARRY_DEVICE kd_bins kd_build<Ref>::count(const kd_node& node, const kd_planes 
     const std::uint32_t at = from + simt::lane_id();
     std::uint32_t triangle = 0;
     const bool mine = at < to && read(node, at, triangle);
-    bins.add(planes, mine ? site_.boxes[triangle] : kd_box(), simt::ballot(all, mine));
+    bins.add(planes, mine ? args_.boxes[triangle] : kd_box(), simt::ballot(all, mine));
   }
   return bins;
 }
@@ -125,15 +125,15 @@ template <class Ref>
 template <class Place>
 QUARRY_DEVICE void kd_build<Ref>::share(const kd_node& node, std::uint32_t from, std::uint32_t to,
                                         Place place) const {
-  const kd_node& left = site_.nodes[node.child];
-  const kd_node& right = site_.nodes[node.child + 1];
+  const kd_node& left = args_.nodes[node.child];
+  const kd_node& right = args_.nodes[node.child + 1];
   std::uint32_t* const lists[2] = {left.list, right.list};
   const std::uint32_t counts[2] = {left.count, right.count};
   for (; from < to; from += simt::warp_size) {
     const std::uint32_t at = from + simt::lane_id();
     std::uint32_t triangle = 0;
     const bool mine = at < to && read(node, at, triangle);
-    const kd_box box = mine ? site_.boxes[triangle] : kd_box();
+    const kd_box box = mine ? args_.boxes[triangle] : kd_box();
     const bool goes[2] = {mine && goes_left(box, node.axis, node.plane),
                           mine && goes_right(box, node.axis, node.plane)};
     for (unsigned side = 0; side < 2; ++side) {
@@ -150,21 +150,21 @@ QUARRY_DEVICE bool kd_build<Ref>::make_children(std::uint32_t id, const kd_split
   std::uint32_t child = 0;
   simt::sync_warp(all);  // all have read the node
   if (simt::lane_id() == 0) {
-    kd_node& node = site_.nodes[id];
+    kd_node& node = args_.nodes[id];
     std::uint32_t* const left = allocate(split.left);
     std::uint32_t* const right = allocate(split.right);
     const bool served =
         (left != nullptr || split.left == 0) && (right != nullptr || split.right == 0);
-    if (served) child = word(site_.counters->nodes).fetch_add(2, simt::relaxed);
-    if (served && child + 2 <= site_.most_nodes) {
+    if (served) child = word(args_.counters->nodes).fetch_add(2, simt::relaxed);
+    if (served && child + 2 <= args_.most_nodes) {
       const auto depth = static_cast<std::uint16_t>(node.depth + 1);
-      site_.nodes[child] = {left_part(node.box, split), left, split.left, 0, 0, 0, 3, depth};
-      site_.nodes[child + 1] = {right_part(node.box, split), right, split.right, 0, 0, 0, 3, depth};
+      args_.nodes[child] = {left_part(node.box, split), left, split.left, 0, 0, 0, 3, depth};
+      args_.nodes[child + 1] = {right_part(node.box, split), right, split.right, 0, 0, 0, 3, depth};
       node.child = child;
       node.plane = split.plane;
       node.axis = static_cast<std::uint16_t>(split.axis);
     } else {
-      site_.counters->fail(served ? kd_failure::no_nodes : kd_failure::no_memory, node.count);
+      args_.counters->fail(served ? kd_failure::no_nodes : kd_failure::no_memory, node.count);
       release(left);
       release(right);
       child = 0;
@@ -182,19 +182,19 @@ QUARRY_DEVICE std::uint32_t kd_build<Ref>::finish_split(std::uint32_t id) const 
   simt::sync_warp(all);
   std::uint32_t next = none;
   if (simt::lane_id() == 0) {
-    kd_node& node = site_.nodes[id];
+    kd_node& node = args_.nodes[id];
     release(node.list);
     node.list = nullptr;
     for (unsigned side = 0; side < 2; ++side) {
-      const kd_node& child = site_.nodes[node.child + side];
-      if (!site_.limits.may_split(child.count, child.depth)) continue;
+      const kd_node& child = args_.nodes[node.child + side];
+      if (!args_.limits.may_split(child.count, child.depth)) continue;
       if (next == none) {
         next = node.child + side;
       } else {
-        site_.queue.push({kd_step::node, 0, node.child + side});
+        args_.queue.push({kd_step::node, 0, node.child + side});
       }
     }
-    if (site_.counters->failed()) next = none;
+    if (args_.counters->failed()) next = none;
   }
   next = simt::shuffle(all, next, 0);
   simt::sync_warp(all);

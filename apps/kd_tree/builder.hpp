@@ -39,29 +39,29 @@ struct kd_shape {
 template <class Ref>
 struct kd_plant {
   Ref heap;
-  kd_site site;
+  kd_build_arguments args;
   kd_box box;
 
   QUARRY_DEVICE void operator()() const {
     if (simt::global_thread() != 0) return;
     kd_node root;
     root.box = box;
-    root.count = site.triangles;
-    root.list = static_cast<std::uint32_t*>(heap.malloc(kd_list_bytes(site.triangles)));
-    site.nodes[0] = root;
-    site.counters->nodes = 1;
-    if (root.list == nullptr) return site.counters->fail(kd_failure::no_memory, site.triangles);
-    if (site.limits.may_split(root.count, 0)) site.queue.push({kd_step::node, 0, 0});
+    root.count = args.triangles;
+    root.list = static_cast<std::uint32_t*>(heap.malloc(kd_list_bytes(args.triangles)));
+    args.nodes[0] = root;
+    args.counters->nodes = 1;
+    if (root.list == nullptr) return args.counters->fail(kd_failure::no_memory, args.triangles);
+    if (args.limits.may_split(root.count, 0)) args.queue.push({kd_step::node, 0, 0});
   }
 };
 
 /// All triangles into the root's list.
 struct kd_fill {
-  kd_site site;
+  kd_build_arguments args;
 
   QUARRY_DEVICE void operator()() const {
-    for (std::uint64_t i = simt::global_thread(); i < site.triangles; i += simt::grid_threads())
-      site.nodes[0].list[i] = static_cast<std::uint32_t>(i);
+    for (std::uint64_t i = simt::global_thread(); i < args.triangles; i += simt::grid_threads())
+      args.nodes[0].list[i] = static_cast<std::uint32_t>(i);
   }
 };
 
@@ -69,20 +69,20 @@ struct kd_fill {
 template <class Ref>
 struct kd_clear {
   Ref heap;
-  kd_site site;
+  kd_build_arguments args;
   std::uint32_t nodes;
 
   QUARRY_DEVICE void operator()() const {
     for (std::uint64_t i = simt::global_thread(); i < nodes; i += simt::grid_threads()) {
-      if constexpr (Ref::can.frees_one) heap.free(site.nodes[i].list);
-      site.nodes[i] = kd_node{};
+      if constexpr (Ref::can.frees_one) heap.free(args.nodes[i].list);
+      args.nodes[i] = kd_node{};
     }
   }
 };
 
 /// The lists of the leaves, one after the other; a warp a node.
 struct kd_gather {
-  kd_site site;
+  kd_build_arguments args;
   std::uint32_t nodes;
   const std::uint32_t* offsets;
   std::uint32_t* references;
@@ -90,7 +90,7 @@ struct kd_gather {
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t warps = simt::grid_threads() / simt::warp_size;
     for (std::uint64_t i = simt::global_thread() / simt::warp_size; i < nodes; i += warps) {
-      const kd_node& n = site.nodes[i];
+      const kd_node& n = args.nodes[i];
       if (n.child != 0) continue;
       for (std::uint32_t k = simt::lane_id(); k < n.count; k += simt::warp_size)
         references[offsets[i] + k] = n.list[k];
@@ -124,7 +124,7 @@ class kd_builder {
   /// out_of_memory and error; clear() is due all the same.
   template <class Run>
   void build(Run&& run) {
-    const kd_site s = site();
+    const kd_build_arguments s = arguments();
     launch<Backend>({1, 32}, kd_plant<typename heap_type::ref_type>{heap_->ref(), s, root_});
     check();
     launch<Backend>(helpers(), kd_fill{s});
@@ -146,7 +146,7 @@ class kd_builder {
     const std::uint32_t nodes = used_nodes(c);
     if (nodes != 0)
       launch<Backend>(helpers(),
-                      kd_clear<typename heap_type::ref_type>{heap_->ref(), site(), nodes});
+                      kd_clear<typename heap_type::ref_type>{heap_->ref(), arguments(), nodes});
     zero(slots_, c.tail);
     zero(teams_, c.teams);
     counters_.fill_zero();
@@ -161,7 +161,7 @@ class kd_builder {
   const heap_type& memory() const { return *heap_; }
 
  private:
-  kd_site site() const {
+  kd_build_arguments arguments() const {
     return {boxes_.data(),
             static_cast<std::uint32_t>(boxes_.size()),
             shape_.part,
@@ -234,7 +234,7 @@ kd_tree kd_builder<Allocator, Backend>::tree() const {
   }
   offsets.from_host(first);
   simt::array<std::uint32_t, Backend> gathered(total);
-  launch<Backend>(helpers(), kd_gather{site(), count, offsets.data(), gathered.data()});
+  launch<Backend>(helpers(), kd_gather{arguments(), count, offsets.data(), gathered.data()});
   const std::vector<std::uint32_t> lists = gathered.to_host();
 
   kd_tree tree;

@@ -71,11 +71,11 @@ std::uint64_t usual_heap(const graph_size& size, const std::vector<std::uint64_t
   return std::max((64_MiB).value(), 64 * (size.edges() + most) + 256 * size.vertices());
 }
 
-std::string command_line(const options& o, const workload_site& site, const graph_experiment& e,
+std::string command_line(const options& o, const workload_setup& setup, const graph_experiment& e,
                          const graph_size& size, std::uint64_t heap, std::uint64_t x,
                          std::string_view allocator) {
   std::string text = fmt::format(
-      "quarry graph --backend {} --experiments {} --scale {} --degree {}", site.backend.name,
+      "quarry graph --backend {} --experiments {} --scale {} --degree {}", setup.backend.name,
       e.name, e.name == "init" ? log2_floor(x) : size.scale, size.degree);
   if (e.name != "init") text += fmt::format(" --batches {}", x);
   text += fmt::format(" --heap {} --repeats {} --allocators {}", heap, o.repeats, allocator);
@@ -92,9 +92,9 @@ std::string cell_text(const json& answer) {
 }
 
 /// One experiment with all allocators; false: something was lost or wrong.
-bool run_experiment(const options& o, const workload_site& site, const graph_experiment& e,
+bool run_experiment(const options& o, const workload_setup& setup, const graph_experiment& e,
                     const graph_size& size, workload_record& record, progress& bar) {
-  const std::vector<std::uint64_t> points = points_of(e, o, size, site.gpu());
+  const std::vector<std::uint64_t> points = points_of(e, o, size, setup.gpu());
   const std::uint64_t heap = o.heap != 0 ? o.heap : usual_heap(size, points);
   record.experiment(description(e, size));
   std::vector<table::column> columns = {{"allocator"}};
@@ -103,12 +103,12 @@ bool run_experiment(const options& o, const workload_site& site, const graph_exp
   std::string notes;
   bool ok = true;
   std::size_t done = 0;
-  for (const std::string_view allocator : site.allocators) {
-    bar.show(static_cast<double>(done++) / static_cast<double>(site.allocators.size()),
+  for (const std::string_view allocator : setup.allocators) {
+    bar.show(static_cast<double>(done++) / static_cast<double>(setup.allocators.size()),
              fmt::format("{}: {}", e.name, allocator));
     std::vector<std::string> cells = {std::string(allocator)};
     measure_in_child({{"workload", "graph"},
-                      {"backend", site.backend.name},
+                      {"backend", setup.backend.name},
                       {"allocator", allocator},
                       {"experiment", e.name},
                       {"scale", size.scale},
@@ -130,7 +130,7 @@ bool run_experiment(const options& o, const workload_site& site, const graph_exp
                             {"allocator", allocator},
                             {"series", allocator},
                             {"x", x},
-                            {"command", command_line(o, site, e, size, heap, x, allocator)}},
+                            {"command", command_line(o, setup, e, size, heap, x, allocator)}},
                            answer);
                      });
     rows.add(cells);
@@ -145,25 +145,25 @@ bool run_experiment(const options& o, const workload_site& site, const graph_exp
 
 int run(const options& o) {
   const std::vector<const graph_experiment*> chosen = find_graph_experiments(o.experiments);
-  const workload_site site = find_site(o);
-  const graph_size size{static_cast<unsigned>(o.scale != 0 ? o.scale
-                                              : site.gpu() ? 17
-                                                           : 10),
+  const workload_setup setup = resolve_setup(o);
+  const graph_size size{static_cast<unsigned>(o.scale != 0  ? o.scale
+                                              : setup.gpu() ? 17
+                                                            : 10),
                         o.degree != 0 ? o.degree
-                        : site.gpu()  ? 16
+                        : setup.gpu() ? 16
                                       : 8};
   if (size.edges() > most_batch)
     throw input_error(
         fmt::format("{} edges; the most is {}", grouped(size.edges()), grouped(most_batch)));
-  workload_record record(o, site.where);
+  workload_record record(o, setup.where);
   if (!o.json)
     fmt::print("A graph of {} vertices on {}, medians of {}{}\n", grouped(size.vertices()),
-               site.backend.description, o.repeats,
-               site.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
+               setup.backend.description, o.repeats,
+               setup.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
   progress bar;
   bool ok = true;
   for (const graph_experiment* e : chosen)
-    ok = run_experiment(o, site, *e, size, record, bar) && ok;
+    ok = run_experiment(o, setup, *e, size, record, bar) && ok;
   if (o.json) record.print(ok);
   return ok ? all_well : found_wrong;
 }

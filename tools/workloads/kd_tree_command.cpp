@@ -67,10 +67,10 @@ json description() {
            "parent, one lane asking for its warp."}};
 }
 
-std::string command_line(const options& o, const workload_site& site, const kd_case& c,
+std::string command_line(const options& o, const workload_setup& setup, const kd_case& c,
                          std::string_view allocator) {
   std::string text =
-      fmt::format("quarry kd-tree --backend {} --scene {}", site.backend.name, c.scene);
+      fmt::format("quarry kd-tree --backend {} --scene {}", setup.backend.name, c.scene);
   if (apps::is_made(c.scene)) text += fmt::format(" --triangles {}", c.triangles);
   if (o.leaf_size != apps::kd_limits::usual_leaf_size)
     text += fmt::format(" --leaf {}", o.leaf_size);
@@ -79,10 +79,10 @@ std::string command_line(const options& o, const workload_site& site, const kd_c
 }
 
 /// All scenes are found before the first is built.
-std::vector<kd_case> find_cases(const options& o, const workload_site& site) {
+std::vector<kd_case> find_cases(const options& o, const workload_setup& setup) {
   std::vector<kd_case> cases;
   for (const std::string& name : split(o.scenes)) {
-    const std::uint64_t wanted = o.triangles != 0 ? o.triangles : site.gpu() ? 250'000 : 2000;
+    const std::uint64_t wanted = o.triangles != 0 ? o.triangles : setup.gpu() ? 250'000 : 2000;
     kd_case c{name, static_cast<std::uint32_t>(wanted), name, 0};
     if (apps::is_made(name)) {
       c.label = name + " " + short_count(wanted);
@@ -96,7 +96,7 @@ std::vector<kd_case> find_cases(const options& o, const workload_site& site) {
       }
     }
     c.heap = o.heap != 0 ? o.heap : usual_heap(c.triangles);
-    check_heap(c.heap, site.backend, c.label);
+    check_heap(c.heap, setup.backend, c.label);
     cases.push_back(c);
   }
   return cases;
@@ -113,8 +113,8 @@ bool overwrites(std::string_view allocator) {
 /// The scene with all allocators; the reference comes first.
 class kd_comparison {
  public:
-  kd_comparison(const options& o, const workload_site& site, const kd_case& c)
-      : options_(&o), site_(&site), case_(&c) {}
+  kd_comparison(const options& o, const workload_setup& setup, const kd_case& c)
+      : options_(&o), setup_(&setup), case_(&c) {}
 
   /// What one thread builds, for the others to be held against.
   void expect() {
@@ -134,7 +134,7 @@ class kd_comparison {
     }
     json answer;
     measure_in_child({{"workload", "kd-tree"},
-                      {"backend", site_->backend.name},
+                      {"backend", setup_->backend.name},
                       {"allocator", allocator},
                       {"scene", case_->scene},
                       {"triangles", case_->triangles},
@@ -165,7 +165,7 @@ class kd_comparison {
   }
 
   const options* options_;
-  const workload_site* site_;
+  const workload_setup* setup_;
   const kd_case* case_;
   std::optional<json> first_;
   std::string digest_;
@@ -239,27 +239,27 @@ void add_row(table& rows, std::string_view allocator, const json& answer) {
 }
 
 int run(const options& o) {
-  workload_site site = find_site(o);
-  std::erase(site.allocators, reference);  // what others are compared with comes first
-  site.allocators.insert(site.allocators.begin(), reference);
-  const std::vector<kd_case> cases = find_cases(o, site);
-  workload_record record(o, site.where);
+  workload_setup setup = resolve_setup(o);
+  std::erase(setup.allocators, reference);  // what others are compared with comes first
+  setup.allocators.insert(setup.allocators.begin(), reference);
+  const std::vector<kd_case> cases = find_cases(o, setup);
+  workload_record record(o, setup.where);
   record.experiment(description());
   if (!o.json)
-    fmt::print("kd-trees on {}, medians of {} builds{}\n", site.backend.description, o.repeats,
-               site.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
+    fmt::print("kd-trees on {}, medians of {} builds{}\n", setup.backend.description, o.repeats,
+               setup.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
 
   kd_claims claims;
   progress bar;
   bool ok = true;
   std::size_t done = 0;
   for (const kd_case& c : cases) {
-    kd_comparison comparison(o, site, c);
+    kd_comparison comparison(o, setup, c);
     if (o.check) comparison.expect();
     table rows = make_table();
-    for (const std::string_view allocator : site.allocators) {
+    for (const std::string_view allocator : setup.allocators) {
       bar.show(
-          static_cast<double>(done++) / static_cast<double>(cases.size() * site.allocators.size()),
+          static_cast<double>(done++) / static_cast<double>(cases.size() * setup.allocators.size()),
           fmt::format("{}: {}", c.label, allocator));
       const json answer = comparison.measure(allocator);
       ok = ok && (measured(answer) || answer.at("outcome") == "skipped") &&
@@ -268,7 +268,7 @@ int run(const options& o) {
                     {"allocator", allocator},
                     {"series", allocator},
                     {"x", c.label},
-                    {"command", command_line(o, site, c, allocator)}},
+                    {"command", command_line(o, setup, c, allocator)}},
                    answer);
       claims.note(allocator, c.label, answer);
       add_row(rows, allocator, answer);
@@ -279,7 +279,7 @@ int run(const options& o) {
     fmt::print("{}", rows.text());
     std::fflush(stdout);
   }
-  for (const bench_claim& c : claims.found()) record.claim(claim_record(c, site.where));
+  for (const bench_claim& c : claims.found()) record.claim(claim_record(c, setup.where));
   if (o.json)
     record.print(ok);
   else if (const std::string text = claims_text(claims.found()); !text.empty())

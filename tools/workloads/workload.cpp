@@ -46,16 +46,17 @@ void add_workload_options(CLI::App& command, workload_options& o) {
       ->type_name("FILE");
 }
 
-workload_site find_site(const workload_options& o) {
-  workload_site site;
+workload_setup resolve_setup(const workload_options& o) {
+  workload_setup setup;
   for (const std::string& typed : split(o.allocators))
     for (const std::string_view name : find_allocators(typed))
-      if (std::find(site.allocators.begin(), site.allocators.end(), name) == site.allocators.end())
-        site.allocators.push_back(name);
-  site.backend = choose_backend(o.backend);
-  check_heap(o.heap, site.backend);
-  site.where = describe(site.backend);
-  return site;
+      if (std::find(setup.allocators.begin(), setup.allocators.end(), name) ==
+          setup.allocators.end())
+        setup.allocators.push_back(name);
+  setup.backend = choose_backend(o.backend);
+  check_heap(o.heap, setup.backend);
+  setup.where = describe(setup.backend);
+  return setup;
 }
 
 // ---- measuring ---------------------------------------------------------------------------------

@@ -43,7 +43,7 @@ struct workload_options {
 };
 void add_workload_options(CLI::App& command, workload_options& o);
 
-struct workload_site {
+struct workload_setup {
   backend_info backend;
   bench_environment where;
   std::vector<std::string_view> allocators;
@@ -51,7 +51,7 @@ struct workload_site {
   bool gpu() const { return backend.name == "cuda"; }
 };
 /// Throws input_error.
-workload_site find_site(const workload_options& o);
+workload_setup resolve_setup(const workload_options& o);
 
 // ---- measuring ---------------------------------------------------------------------------------
 
