@@ -1,21 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Barnes-Hut in parallel (Lyberis et al. 2012, section 6.3, after Dubinski 1996).
+/// Parallel Barnes-Hut (Lyberis et al. 2012, section 6.3, after Dubinski 1996).
 ///
-/// Every worker has its bodies. A step:
-///   balance  bodies change workers by recursive bisection (bisection.hpp)
-///   build    an oct-tree of the own bodies, each level in a region of its own
-///   fetch    in pairs: the boxes of the bodies are told, each finds how many levels of its tree
-///            the other could open, and sends these levels' regions, whole
-///   forces   the trees of all, as far as they came, hang below one; each body goes through it
-/// and the bodies move by a leapfrog: half a kick, a drift, the above, half a kick.
+/// Every worker owns a set of bodies. Each step has four phases:
+///   balance  recursive bisection redistributes the bodies over the workers (bisection.hpp)
+///   build    every worker builds an oct-tree of its bodies, with one region per tree level
+///   fetch    every pair of workers exchanges bounding boxes; each worker determines how many
+///            levels of its tree the partner's bodies can open, and sends the regions of those
+///            levels
+///   forces   every worker traverses its own tree and the received levels for each of its bodies
+/// A leapfrog integrator moves the bodies: half kick, drift, the four phases, half kick.
 ///
-///     region of the tree ---- level 0   level 1   level 2  ...     made and freed in every step
+///     region of the tree ---- level 0   level 1   level 2  ...     created and freed in every step
 ///
-/// Nothing of a tree is copied or translated: a child pointer that came with a level is followed
-/// when the next level came too, and not otherwise: the reach of a cell decides (oct_tree.hpp).
+/// Received levels are used in place: no pointer is translated. A child pointer of the last
+/// received level dangles, and the traversal does not follow it: the opening radius of the cell
+/// excludes it (oct_tree.hpp).
 ///
-/// Check: forces against sums over all pairs, energy and momentum against those at the start.
+/// Check: the forces against direct summation, energy and momentum against their initial values.
 /// Requires: the number of workers is a power of two.
 
 #include "apps/barnes_hut/bisection.hpp"
@@ -25,6 +27,7 @@
 
 #include <bit>
 #include <deque>
+#include <string>
 
 namespace quarry::apps {
 
@@ -36,29 +39,29 @@ struct barnes_hut_options {
   double time_step = 1.0 / 64;
   unsigned leaf_size = 8;
   std::uint64_t seed = 1;
-  bool check = true;          // costs a sum over all pairs, twice
-  std::size_t samples = 512;  // bodies of a worker whose forces are checked
-  bool keep = false;          // all bodies, in the result of every worker
+  bool check = true;          // computes the energy twice, by direct summation
+  std::size_t samples = 512;  // bodies per worker whose forces are checked
+  bool keep = false;          // return all bodies in the result of every worker
 };
 
 struct barnes_hut_result {
   time_shares balance, build, fetch, forces;
-  std::uint64_t interactions = 0;  // of the own bodies
-  std::uint64_t cells = 0;         // built
+  std::uint64_t interactions = 0;  // computed by this worker
+  std::uint64_t cells = 0;         // built by this worker
   std::uint64_t levels_built = 0;
   std::uint64_t levels_sent = 0;
-  std::uint64_t own_bodies = 0;  // in the end
-  double imbalance = 0;          // in the last step: most interactions of a worker / mean
-  // The check, the same for all workers:
-  double force_error = 0;     // root of the mean square, relative
-  double energy_drift = 0;    // relative to the energy at the start
-  double momentum_drift = 0;  // relative to the sum of the sizes of all momenta
+  std::uint64_t own_bodies = 0;  // after the last step
+  double imbalance = 0;          // last step: maximum interactions per worker / mean
+  // Results of the check, equal at all workers:
+  double force_error = 0;     // relative, root mean square
+  double energy_drift = 0;    // relative to the initial energy
+  double momentum_drift = 0;  // relative to the sum of the magnitudes of all momenta
   bool correct = true;
-  std::vector<body> bodies;  // by number, if kept
+  std::vector<body> bodies;  // by number, if options.keep
 };
 
-/// What the relative error of forces may be: it falls with the square of theta, from a hundredth or
-/// two at 1, in trees of bodies spread like these; what is left at 0 is rounding.
+/// Upper bound for the relative force error in a Plummer sphere. The error is proportional to theta
+/// squared, with 0.01 to 0.02 at theta = 1. At theta = 0 only rounding remains.
 constexpr double force_error_bound(double theta) { return 0.03 * theta * theta + 1e-10; }
 
 namespace detail {
@@ -66,7 +69,7 @@ namespace detail {
 class barnes_hut {
  public:
   barnes_hut(cluster::worker& w, const barnes_hut_options& options)
-      : worker_(w), options_(checked(w, options)), post_(w), clock_(w) {
+      : worker_(w), options_(checked(w, options)), mail_(w), clock_(w) {
     const std::vector<body> all = plummer_sphere(options.bodies, options.seed);
     const auto part = [&](unsigned i) {
       return all.begin() + static_cast<std::ptrdiff_t>(all.size() * i / w.count());
@@ -92,11 +95,11 @@ class barnes_hut {
     result_.own_bodies = bodies_.size();
     if (options_.check) check(energy_before);
     if (options_.keep) {
-      result_.bodies = post_.gather(bodies_);
+      result_.bodies = mail_.gather(bodies_);
       std::sort(result_.bodies.begin(), result_.bodies.end(),
                 [](const body& a, const body& b) { return a.number < b.number; });
     }
-    post_.close();
+    mail_.close();
     return std::move(result_);
   }
 
@@ -108,17 +111,20 @@ class barnes_hut {
   };
   struct announcement {
     cell* root;
-    std::uint64_t levels;  // that are going to be sent
+    std::uint64_t levels;  // number of levels that the sender will send
   };
 
   static const barnes_hut_options& checked(cluster::worker& w, const barnes_hut_options& o) {
-    if (!std::has_single_bit(w.count())) throw error("Barnes-Hut needs a power of two of workers");
-    if (!(o.theta >= 0 && o.theta <= 1)) throw error("Barnes-Hut needs theta from 0 to 1");
+    if (!std::has_single_bit(w.count()))
+      throw error("Barnes-Hut: the number of workers is " + std::to_string(w.count()) +
+                  "; it must be a power of two");
+    if (!(o.theta >= 0 && o.theta <= 1))
+      throw error("Barnes-Hut: theta is " + std::to_string(o.theta) + "; it must be from 0 to 1");
     return o;
   }
 
   void accelerate() {
-    bisect(worker_, post_, bodies_);
+    balance_by_bisection(worker_, mail_, bodies_);
     clock_.charge(result_.balance);
     const tree mine = build();
     clock_.charge(result_.build);
@@ -127,8 +133,8 @@ class barnes_hut {
     clock_.charge(result_.fetch);
     compute_forces(roots);
     clock_.charge(result_.forces);
-    worker_.barrier();  // nobody looks at the trees any more
-    must(worker_.destroy_region(mine.all), "to free a tree");
+    worker_.barrier();  // no worker reads this tree after the barrier
+    throw_on_failure(worker_.destroy_region(mine.all), "free a tree");
     clock_.charge(result_.build);
   }
 
@@ -140,22 +146,23 @@ class barnes_hut {
 
   cluster::worker& worker_;
   barnes_hut_options options_;
-  postbox post_;
+  mailbox mail_;
   phase_clock clock_;
   std::vector<body> bodies_;
   barnes_hut_result result_;
-  std::uint64_t last_interactions_ = 0;  // of the own bodies, in the step before
+  std::uint64_t last_interactions_ = 0;  // of this worker in the previous step
 };
 
 inline auto barnes_hut::build() -> tree {
   tree t;
-  t.all = must(worker_.create_region(cluster::root, 0), "a region for a tree");
+  t.all = value_or_throw(worker_.create_region(cluster::root, 0), "create the region of a tree");
   std::vector<particle> particles(bodies_.begin(), bodies_.end());
   tree_builder builder(
       options_.theta, options_.leaf_size, [&](unsigned level, std::size_t size) -> void* {
         if (level == t.levels.size())
-          t.levels.push_back(must(worker_.create_region(t.all, 1), "a region for a level"));
-        return must(worker_.allocate(t.levels[level], size), "a cell");
+          t.levels.push_back(
+              value_or_throw(worker_.create_region(t.all, 1), "create the region of a tree level"));
+        return value_or_throw(worker_.allocate(t.levels[level], size), "allocate a cell");
       });
   t.root = builder.build(particles);
   result_.cells += builder.cells();
@@ -163,19 +170,19 @@ inline auto barnes_hut::build() -> tree {
   return t;
 }
 
-/// The roots of the others' trees.
+/// Returns the roots of the trees of all other workers that sent at least one level.
 inline std::vector<cell*> barnes_hut::fetch(const tree& mine) {
   std::vector<cell*> roots;
   const box3 my_box = box_around(bodies_);
   for (unsigned stage = 0; stage < pairing_stages(worker_.count()); ++stage) {
     const unsigned peer = partner(worker_.number(), stage, worker_.count());
-    const box3 box = post_.swap(peer, std::span(&my_box, 1)).at(0);
+    const box3 box = mail_.swap(peer, std::span(&my_box, 1)).at(0);
     const announcement sent{
         mine.root, mine.root == nullptr || box.empty() ? 0 : levels_needed(*mine.root, box)};
-    const announcement coming = post_.swap(peer, std::span(&sent, 1)).at(0);
+    const announcement coming = mail_.swap(peer, std::span(&sent, 1)).at(0);
     std::vector<cluster::rid> theirs(coming.levels);
-    must(worker_.exchange(peer, std::span(mine.levels).first(sent.levels), theirs),
-         "to exchange levels of trees");
+    throw_on_failure(worker_.exchange(peer, std::span(mine.levels).first(sent.levels), theirs),
+                     "exchange tree levels");
     result_.levels_sent += sent.levels;
     if (coming.levels != 0) roots.push_back(coming.root);
   }
@@ -195,7 +202,7 @@ inline void barnes_hut::compute_forces(std::span<cell* const> roots) {
   std::uint64_t all = 0;
   for (body& b : bodies_) {
     b.cost = 0;
-    b.acceleration = tree_pull(*forest.front(), b.position, options_.softening, b.cost);
+    b.acceleration = tree_acceleration(*forest.front(), b.position, options_.softening, b.cost);
     all += b.cost;
   }
   result_.interactions += all;
@@ -203,28 +210,28 @@ inline void barnes_hut::compute_forces(std::span<cell* const> roots) {
 }
 
 inline double barnes_hut::total_energy() {
-  const std::vector<body> all = post_.gather(bodies_);
-  return post_.sum(worker_.count(), std::vector{energy(bodies_, all, options_.softening)}).front();
+  const std::vector<body> all = mail_.gather(bodies_);
+  return mail_.sum(worker_.count(), std::vector{energy(bodies_, all, options_.softening)}).front();
 }
 
 inline void barnes_hut::check(double energy_before) {
-  const std::vector<body> all = post_.gather(bodies_);
+  const std::vector<body> all = mail_.gather(bodies_);
   const std::size_t samples = std::min(options_.samples, bodies_.size());
   double square_errors = 0, sizes = 0;
   for (std::size_t i = 0; i < samples; ++i) {
     const body& b = bodies_[i * bodies_.size() / samples];
-    const vec3 direct = direct_pull(b.position, all, options_.softening);
+    const vec3 direct = direct_acceleration(b.position, all, options_.softening);
     const vec3 error = b.acceleration - direct;
     square_errors += dot(error, error) / dot(direct, direct);
   }
   for (const body& b : bodies_) sizes += b.mass * length(b.velocity);
   const vec3 p = momentum(bodies_);
   const std::vector<double> sums =
-      post_.sum(worker_.count(), std::vector{square_errors, static_cast<double>(samples), p.x, p.y,
+      mail_.sum(worker_.count(), std::vector{square_errors, static_cast<double>(samples), p.x, p.y,
                                              p.z, sizes, energy(bodies_, all, options_.softening),
                                              static_cast<double>(last_interactions_)});
   const std::uint64_t most =
-      post_
+      mail_
           .reduce(worker_.count(), std::vector{last_interactions_},
                   [](std::uint64_t a, std::uint64_t b) { return std::max(a, b); })
           .front();

@@ -1,9 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Bodies in space: where they come from, what they do to each other, what they keep.
+/// Bodies under gravity: initial conditions, pairwise acceleration, energy and momentum.
 ///
-/// Units: G = 1, the cluster's mass is 1 and its energy -1/4 (Heggie, Mathieu 1986). Forces are
-/// softened (Plummer 1911): the pull at a distance r is r / (r r + e e)^(3/2), on itself 0.
+/// Units: G = 1; the total mass is 1 and the total energy -1/4 (Heggie, Mathieu 1986). Forces are
+/// softened (Plummer 1911): the acceleration at distance r is r / (r^2 + e^2)^(3/2), and a body
+/// does not accelerate itself.
 
 #include <algorithm>
 #include <cmath>
@@ -35,12 +36,13 @@ struct particle {
 struct body : particle {
   vec3 velocity;
   vec3 acceleration;
-  std::uint64_t cost = 1;  // forces computed for it in the step before
+  std::uint64_t cost = 1;  // interactions computed for this body in the previous step
   std::uint32_t number = 0;
   std::uint32_t owner = 0;
 };
 
-/// The smallest box around some points; around none it is inside out and far from everything.
+/// The bounding box of a set of points. The box of the empty set has low = infinity, high =
+/// -infinity.
 struct box3 {
   static constexpr double far = std::numeric_limits<double>::infinity();
   vec3 low{far, far, far};
@@ -65,21 +67,21 @@ box3 box_around(const Bodies& bodies) {
   return box;
 }
 
-/// What `by` adds to the acceleration at `at`.
-inline vec3 pull(vec3 at, const particle& by, double softening) {
+/// Returns the acceleration at `at` caused by one particle.
+inline vec3 acceleration_by(vec3 at, const particle& by, double softening) {
   const vec3 d = by.position - at;
   const double r2 = dot(d, d) + softening * softening;
   return (by.mass / (r2 * std::sqrt(r2))) * d;
 }
-/// From all of them, one by one.
-inline vec3 direct_pull(vec3 at, std::span<const body> bodies, double softening) {
+/// Returns the acceleration at `at` by direct summation.
+inline vec3 direct_acceleration(vec3 at, std::span<const body> bodies, double softening) {
   vec3 sum;
-  for (const body& b : bodies) sum += pull(at, b, softening);
+  for (const body& b : bodies) sum += acceleration_by(at, b, softening);
   return sum;
 }
 
-/// Kinetic energy of `mine`, and half of what each has against each of `all`: sums over parts of
-/// all give the whole.
+/// Returns the kinetic energy of `mine` plus half of their potential energy against `all`. The sum
+/// over a partition of `all` is the total energy.
 inline double energy(std::span<const body> mine, std::span<const body> all, double softening) {
   double sum = 0;
   for (const body& a : mine) {
@@ -99,8 +101,8 @@ inline vec3 momentum(std::span<const body> bodies) {
   return sum;
 }
 
-/// A Plummer sphere in balance (Aarseth, Henon, Wielen 1974): the same for the same seed, at rest
-/// about the origin.
+/// Returns a Plummer sphere in virial equilibrium (Aarseth, Henon, Wielen 1974), with its centre of
+/// mass at rest at the origin. The result depends on `count` and `seed` only.
 inline std::vector<body> plummer_sphere(std::size_t count, std::uint64_t seed) {
   std::mt19937_64 random(seed);
   const auto uniform = [&] { return (static_cast<double>(random() >> 11) + 0.5) * 0x1p-53; };
@@ -116,9 +118,9 @@ inline std::vector<body> plummer_sphere(std::size_t count, std::uint64_t seed) {
     body& b = bodies[i];
     b.number = static_cast<std::uint32_t>(i);
     b.mass = 1.0 / static_cast<double>(count);
-    // The outermost thousandth is left out: it would make the box large and the step short.
+    // The outermost 0.1 % of the mass is omitted: it would enlarge the bounding box.
     const double r = 1 / std::sqrt(std::pow(0.999 * uniform(), -2.0 / 3) - 1);
-    double q = 0, g = 1;  // speed as a part of that of escape, by rejection
+    double q = 0, g = 1;  // speed / escape speed, by rejection sampling
     while (g > q * q * std::pow(1 - q * q, 3.5)) q = uniform(), g = 0.1 * uniform();
     b.position = size * r * direction();
     b.velocity =

@@ -1,19 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// oct_tree: bodies in cubes in cubes; a far cube pulls like one body in its mass centre
+/// oct_tree: the Barnes-Hut tree. A distant cell acts like one particle at its centre of mass
 /// (Barnes, Hut 1986).
 ///
-///   level 0            [ cell ]               cells and the bodies of a leaf lie in the memory of
-///                    /    |     \             their level, so that the upper levels, a coarse
-///   level 1    [ cell ] [ cell ] [ leaf ]     picture of the whole, can be moved without the rest
+///   level 0            [ cell ]               the cells of a level, and the particles of its
+///                    /    |     \             leaves, lie in the memory of that level, so that
+///   level 1    [ cell ] [ cell ] [ leaf ]     the upper levels can be sent without the lower ones
 ///
-/// Opening: a cell of width w whose mass centre lies d from the middle of its cube is opened by all
-/// within reach = w / theta + d (Barnes 1994). For theta <= 1 no body accepts a cell that it lies
-/// in. The reach is kept in the cell, so that who receives it needs no more to decide.
+/// Opening criterion: a body opens a cell of width w if its distance from the cell's centre of mass
+/// is less than the opening radius w / theta + d, where d is the distance of the centre of mass
+/// from the centre of the cube (Barnes 1994). For theta <= 1 every body opens the cells that
+/// contain it. The cell stores its opening radius, so that a worker that receives the cell can
+/// decide.
 ///
-/// What a box needs: levels_needed goes through the cells that something in the box could open, and
-/// takes the box for a little nearer than it is. So, however distances are rounded, no walk for a
-/// body in the box opens a cell below which nothing was sent.
+/// levels_needed(box) visits the cells that a body in the box may open. may_open() underestimates
+/// the distance by more than the rounding error. Therefore no traversal for a body in the box opens
+/// a cell whose children were not sent.
 
 #include "apps/barnes_hut/bodies.hpp"
 
@@ -21,13 +23,13 @@
 
 namespace quarry::apps {
 
-inline constexpr unsigned most_levels = 40;  // bodies nearer than 2^-40 of the box share a leaf
+inline constexpr unsigned max_levels = 40;  // bodies closer than 2^-40 of the box share a leaf
 
 struct cell {
-  particle sum;                // of all bodies below: mass and mass centre
-  double reach2 = 0;           // who is nearer than its root opens the cell
-  particle* bodies = nullptr;  // of a leaf
-  std::uint32_t count = 0;     // of bodies below
+  particle sum;                // total mass and centre of mass of all bodies below
+  double opening_radius2 = 0;  // square of the opening radius
+  particle* bodies = nullptr;  // the bodies of a leaf; nullptr: an inner cell
+  std::uint32_t count = 0;     // bodies below
   std::uint32_t level = 0;
   cell* child[8] = {};
 };
@@ -50,7 +52,7 @@ inline cube3 cube_around(const box3& box) {
   return {0.5 * (box.low + box.high), 0.5 * std::max({e.x, e.y, e.z})};
 }
 
-/// Squared; 0 inside.
+/// Returns the square of the distance between a box and a point; 0 if the box contains the point.
 inline double distance2(const box3& box, vec3 p) {
   const auto gap = [](double low, double high, double x) {
     return x < low ? low - x : x > high ? x - high : 0.0;
@@ -61,21 +63,21 @@ inline double distance2(const box3& box, vec3 p) {
 }
 inline bool opens(vec3 at, const cell& c) {
   const vec3 d = c.sum.position - at;
-  return dot(d, d) < c.reach2;
+  return dot(d, d) < c.opening_radius2;
 }
 inline bool may_open(const box3& box, const cell& c) {
-  constexpr double nearer = 1 - 0x1p-40;  // rounding changes some of the last of 53 bits
-  return nearer * distance2(box, c.sum.position) < c.reach2;
+  constexpr double nearer = 1 - 0x1p-40;  // more than the rounding error of distance2
+  return nearer * distance2(box, c.sum.position) < c.opening_radius2;
 }
 
-/// Allocate: void* operator()(unsigned level, std::size_t size).
+/// Builds a tree in memory from allocate(level, size), which returns void*.
 template <class Allocate>
 class tree_builder {
  public:
   tree_builder(double theta, unsigned leaf_size, Allocate allocate)
       : theta_(theta), leaf_size_(leaf_size), allocate_(allocate) {}
 
-  /// Reorders the particles. nullptr: there are none.
+  /// Builds the tree of the particles, which it reorders. Returns nullptr if there are none.
   cell* build(std::span<particle> all) {
     levels_ = 0, cells_ = 0;
     return all.empty() ? nullptr : build(all, cube_around(box_around(all)), 0);
@@ -96,8 +98,8 @@ class tree_builder {
     }
     c->sum.position = (1 / c->sum.mass) * c->sum.position;
     const double reach = 2 * cube.half / theta_ + length(c->sum.position - cube.middle);
-    c->reach2 = reach * reach;
-    if (some.size() <= leaf_size_ || level + 1 == most_levels || cube.half == 0) {
+    c->opening_radius2 = reach * reach;
+    if (some.size() <= leaf_size_ || level + 1 == max_levels || cube.half == 0) {
       c->bodies = static_cast<particle*>(allocate_(level, some.size() * sizeof(particle)));
       std::copy(some.begin(), some.end(), c->bodies);
       return c;
@@ -120,10 +122,10 @@ class tree_builder {
   std::size_t cells_ = 0;
 };
 
-/// Of up to eight trees one, which everybody opens. The trees stay where they are.
+/// Returns a root above up to eight trees, which are not copied. Every body opens that root.
 inline cell graft(std::span<cell* const> trees) {
   cell top;
-  top.reach2 = std::numeric_limits<double>::infinity();
+  top.opening_radius2 = std::numeric_limits<double>::infinity();
   for (std::size_t i = 0; i < trees.size(); ++i) {
     top.child[i] = trees[i];
     top.count += trees[i]->count;
@@ -131,7 +133,7 @@ inline cell graft(std::span<cell* const> trees) {
   return top;
 }
 
-/// How many levels of the tree whoever is in the box could look at.
+/// Returns the number of tree levels that a traversal for a body in the box may visit.
 inline unsigned levels_needed(const cell& c, const box3& box) {
   unsigned levels = c.level + 1;
   if (c.bodies == nullptr && may_open(box, c))
@@ -140,19 +142,20 @@ inline unsigned levels_needed(const cell& c, const box3& box) {
   return levels;
 }
 
-/// The pull of all bodies under the cell; adds to `forces` how many were computed.
-inline vec3 tree_pull(const cell& c, vec3 at, double softening, std::uint64_t& forces) {
+/// Returns the acceleration caused by all bodies below the cell. Adds the number of computed
+/// interactions to `forces`.
+inline vec3 tree_acceleration(const cell& c, vec3 at, double softening, std::uint64_t& forces) {
   if (!opens(at, c)) {
     ++forces;
-    return pull(at, c.sum, softening);
+    return acceleration_by(at, c.sum, softening);
   }
   vec3 sum;
   if (c.bodies != nullptr) {
     forces += c.count;
-    for (std::uint32_t i = 0; i < c.count; ++i) sum += pull(at, c.bodies[i], softening);
+    for (std::uint32_t i = 0; i < c.count; ++i) sum += acceleration_by(at, c.bodies[i], softening);
   } else {
     for (const cell* below : c.child)
-      if (below != nullptr) sum += tree_pull(*below, at, softening, forces);
+      if (below != nullptr) sum += tree_acceleration(*below, at, softening, forces);
   }
   return sum;
 }

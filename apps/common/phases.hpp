@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Where a worker's time goes, phase by phase: computing, waiting for other workers, waiting for
-/// schedulers (the bars of Figure 4e in Lyberis et al. 2012).
+/// Breaks the time of a worker down by phase of the program, and within a phase into computation,
+/// waiting for other workers, and waiting for schedulers (Figure 4e of Lyberis et al. 2012).
 
 #include <quarry/cluster/worker.hpp>
 
 namespace quarry::apps {
 
 struct time_shares {
-  double computation = 0;  // seconds
-  double workers = 0;
-  double schedulers = 0;
+  double computation = 0;  // seconds, as are the next two
+  double workers = 0;      // waiting for other workers
+  double schedulers = 0;   // waiting for schedulers
   double total() const { return computation + workers + schedulers; }
   time_shares& operator+=(const time_shares& o) {
     computation += o.computation, workers += o.workers, schedulers += o.schedulers;
@@ -22,7 +22,7 @@ class phase_clock {
  public:
   explicit phase_clock(cluster::worker& w) : worker_(&w) { now_ = read(); }
 
-  /// Adds the time since the last call, or since the beginning, to a phase.
+  /// Adds the time since the previous charge(), or since construction, to `phase`.
   void charge(time_shares& phase) {
     const reading before = now_;
     now_ = read();

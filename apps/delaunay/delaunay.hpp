@@ -1,66 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Delaunay triangulation in parallel (Lyberis et al. 2012, section 6.4): Bowyer-Watson on a mesh
-/// that is spread over regions (mesh.hpp, mesh_squares.hpp, quadrants.hpp).
+/// Parallel Delaunay triangulation (Lyberis et al. 2012, section 6.4): Bowyer-Watson on a mesh that
+/// is distributed over regions (mesh.hpp, region_store.hpp, quadrants.hpp).
 ///
-/// One worker starts with the whole square and adds some points. Then it gives three quadrants to
-/// three other workers, all four add points in theirs, give away quadrants of these, and so on. In
-/// each stage but the first:
+/// One worker starts with the whole square and inserts some points. It then delegates three of its
+/// four quadrants to three other workers. In the next stage all four insert points, and each
+/// delegates three of its sub-quadrants, and so on. Each stage after the first consists of:
 ///
-///   triangulate    a point is added if all it touches is here, else postponed
-///   right          half of the sub-quadrants move to the next worker, and the points postponed in
-///   down           them too; all are tried again, now with other neighbours; and so on
-///   left
-///   up             everything is at home again
+///   triangulate    insert the points whose cavity is local; postpone the others
+///   right          send two of the four sub-quadrants, with their postponed points, to a
+///                  neighbour; retry the postponed points with the new neighbourhood
+///   down, left     as right, in the other directions
+///   up             the sub-quadrants return to their home position
 ///
-/// In the last stage all points are added that can be. Few or none are left: those that touch
-/// triangles in more than two by two sub-quadrants. For them the stages are gone through backwards:
-/// a worker takes the quadrants back that it gave away, and tries again. The first has everything
-/// in the end, where no point is ever postponed. It stops as soon as no worker has a point left.
+/// The last stage processes all remaining points. A point stays postponed after the rotations only
+/// if its cavity spans more than 2 x 2 sub-quadrants. For these points the stages run backwards: a
+/// worker takes back the quadrants that it delegated and retries. Worker 0 finally holds the whole
+/// mesh, where no point is postponed. The program stops as soon as no worker has a postponed point.
 ///
-/// The points are those given by the seed and some on the border of the square, which come first.
-/// Requires: the number of workers is a power of four; memory that all see at the same addresses.
+/// Input: points on the border of the square, which are inserted first, and random points.
+/// Requires: the number of workers is a power of four; region memory has the same addresses at all
+/// workers.
 
+#include "apps/common/mailbox.hpp"
 #include "apps/common/phases.hpp"
-#include "apps/common/postbox.hpp"
-#include "apps/delaunay/mesh_alone.hpp"
-#include "apps/delaunay/mesh_check.hpp"
-#include "apps/delaunay/mesh_squares.hpp"
+#include "apps/delaunay/check.hpp"
+#include "apps/delaunay/points.hpp"
+#include "apps/delaunay/region_store.hpp"
 
 #include <array>
 #include <bit>
+#include <string>
 
 namespace quarry::apps {
 
 struct delaunay_options {
   std::size_t points = 20'000;
-  unsigned grid_bits = 26;         // coordinates are less than 2^grid_bits
-  unsigned points_a_square = 256;  // before a stage ends, for each sub-quadrant of the next
-  unsigned border_points = 16;     // on a side of a leaf at the border; a power of two, or 0
+  unsigned grid_bits = 26;         // coordinates are 0 ... 2^grid_bits
+  unsigned points_per_leaf = 256;  // inserted in a stage, per sub-quadrant of the next stage
+  unsigned border_points = 16;     // per side of a leaf at the border; a power of two, or 0
   std::uint64_t seed = 1;
-  bool hand_over = false;  // quadrants move; else they are copied, as in the paper
-  bool check = true;       // brings all triangles to one worker
-  bool keep = false;       // the triangles, in the result of worker 0; brings them there too
+  bool hand_over = false;  // transfer ownership; false: copy, as in the paper
+  bool check = true;       // validate the mesh, which moves it to worker 0
+  bool keep = false;       // return the mesh in the result of worker 0
 };
 
 struct delaunay_result {
-  time_shares triangulate;    // points for the first time
-  time_shares retriangulate;  // after rotations
-  time_shares delegate;       // quadrants to more workers, regions made and freed
+  time_shares triangulate;    // first attempt at each point
+  time_shares retriangulate;  // retries after rotations
+  time_shares delegate;       // quadrants to new workers; creating and freeing regions
   time_shares rotate;
-  time_shares finish;  // backwards
-  // By this worker:
+  time_shares finish;  // backward stages
+  // Counts of this worker:
   std::uint64_t added = 0;
   std::uint64_t duplicates = 0;
-  std::uint64_t postponed = 0;                 // when tried for the first time
+  std::uint64_t postponed = 0;                 // on the first attempt
   std::array<std::uint64_t, 3> added_after{};  // right, down, left
   std::uint64_t added_backwards = 0;
-  // The same for all workers:
-  std::uint64_t left_after_rotations = 0;  // of all points
+  // Equal at all workers:
+  std::uint64_t left_after_rotations = 0;  // postponed points of all workers
   std::uint64_t triangles = 0;
-  bool correct = true;        // all points are in, and the check found no fault
-  std::string fault;          // what the check found, at worker 0
-  std::vector<corners> mesh;  // if kept, at worker 0
+  bool correct = true;        // all points are inserted and the validation passed
+  std::string fault;          // first fault found by the validation, at worker 0
+  std::vector<corners> mesh;  // at worker 0, if options.keep
 };
 
 namespace detail {
@@ -71,23 +73,23 @@ class delaunay {
       : worker_(w),
         parts_(w.count()),
         options_(checked(parts_, options)),
-        post_(w),
-        squares_(w, parts_, options.grid_bits),
-        mesh_(squares_),
+        mail_(w),
+        store_(w, parts_, options.grid_bits),
+        mesh_(store_),
         clock_(w) {}
 
   delaunay_result run() {
     if (me() == 0) begin();
     const unsigned last = parts_.last_stage();
     for (unsigned stage = 0; stage <= last; ++stage) {
-      if (!parts_.takes_part(stage, me())) continue;
+      if (!parts_.participates(stage, me())) continue;
       if (stage > 0) delegate(stage);
-      // The block of this stage has sixteen sub-quadrants of the next one.
+      // A block of this stage consists of 16 sub-quadrants of the next stage.
       const std::size_t leaves = parts_.leaves_of(stage, 0).count;
-      const std::size_t enough = (std::size_t{16} * options_.points_a_square + leaves - 1) / leaves;
-      result_.postponed += add(squares_.take(point_list::fresh, stage < last ? enough : all_));
+      const std::size_t enough = (std::size_t{16} * options_.points_per_leaf + leaves - 1) / leaves;
+      result_.postponed += add(store_.take(point_list::unprocessed, stage < last ? enough : all_));
       clock_.charge(result_.triangulate);
-      if (stage > 0) go_round(stage);
+      if (stage > 0) rotate_all(stage);
     }
     finish();
     conclude();
@@ -106,11 +108,12 @@ class delaunay {
 
   static const delaunay_options& checked(const quadrants& parts, const delaunay_options& o) {
     if (o.border_points != 0 && !std::has_single_bit(o.border_points))
-      throw error("the points on the border of a leaf have to be a power of two, or none");
-    if (o.grid_bits > most_grid_bits || o.grid_bits <= parts.leaf_level() ||
+      throw error("Delaunay: border_points must be 0 or a power of two");
+    if (o.grid_bits > max_grid_bits || o.grid_bits <= parts.leaf_level() ||
         o.border_points << parts.leaf_level() > 1u << o.grid_bits)
-      throw error(
-          "the grid of the points is too fine for exact numbers, or too coarse for the leaves");
+      throw error("Delaunay: grid_bits is " + std::to_string(o.grid_bits) +
+                  "; it must be at most " + std::to_string(max_grid_bits) +
+                  " and give every leaf room for its border points");
     return o;
   }
 
@@ -118,8 +121,8 @@ class delaunay {
   std::uint64_t add(std::vector<grid_point> points);
   std::uint64_t add_again();
   void delegate(unsigned stage);
-  void go_round(unsigned stage);
-  void take_back(unsigned stage);
+  void rotate_all(unsigned stage);
+  void undelegate(unsigned stage);
   void finish();
   void conclude();
   void give(unsigned peer, unsigned level, std::span<const unsigned> parts);
@@ -128,41 +131,41 @@ class delaunay {
   cluster::worker& worker_;
   quadrants parts_;
   delaunay_options options_;
-  postbox post_;
-  mesh_squares squares_;
-  apps::mesh<mesh_squares> mesh_;
+  mailbox mail_;
+  region_store store_;
+  apps::mesh<region_store> mesh_;
   phase_clock clock_;
   delaunay_result result_;
 };
 
-/// The empty square, and all points, each in its leaf.
+/// Creates the empty square and stores every point in its leaf.
 inline void delaunay::begin() {
-  squares_.create();
+  store_.create();
   mesh_.make_square(side());
   for (const grid_point p : border()) mesh_.add(p);
   for (const grid_point p : random_points(options_.points, options_.grid_bits, options_.seed))
-    squares_.put(point_list::fresh, p);
+    store_.put(point_list::unprocessed, p);
   clock_.charge(result_.delegate);
 }
 
-/// How many were postponed.
+/// Inserts points. Returns the number of points that were postponed.
 inline std::uint64_t delaunay::add(std::vector<grid_point> points) {
   std::uint64_t postponed = 0;
-  order_for_adding(points);
+  order_for_insertion(points);
   for (const grid_point p : points) switch (mesh_.add(p)) {
-      case placement::placed: ++result_.added; break;
-      case placement::duplicate: ++result_.duplicates; break;
-      case placement::postponed:
-        squares_.put(point_list::postponed, p);
+      case insertion::inserted: ++result_.added; break;
+      case insertion::duplicate: ++result_.duplicates; break;
+      case insertion::postponed:
+        store_.put(point_list::postponed, p);
         ++postponed;
         break;
     }
   return postponed;
 }
 
-/// Tries the postponed points once more; how many are not postponed any longer.
+/// Retries the postponed points. Returns the number of points that are no longer postponed.
 inline std::uint64_t delaunay::add_again() {
-  std::vector<grid_point> points = squares_.take(point_list::postponed);
+  std::vector<grid_point> points = store_.take(point_list::postponed);
   const std::uint64_t tried = points.size();
   return tried - add(std::move(points));
 }
@@ -170,47 +173,49 @@ inline std::uint64_t delaunay::add_again() {
 // ---- regions between workers --------------------------------------------------------------------
 
 inline void delaunay::give(unsigned peer, unsigned level, std::span<const unsigned> parts) {
-  squares_.set_here(level, parts, false);
-  mesh_.forget_where();
-  const std::vector<cluster::rid> regions = squares_.regions_of(level, parts);
-  must(options_.hand_over ? worker_.hand_over(peer, regions) : worker_.send(peer, regions),
-       "to send quadrants");
+  store_.set_local(level, parts, false);
+  mesh_.forget_last();
+  const std::vector<cluster::rid> regions = store_.regions_of(level, parts);
+  throw_on_failure(
+      options_.hand_over ? worker_.hand_over(peer, regions) : worker_.send(peer, regions),
+      "send quadrants");
 }
 
 inline void delaunay::take(unsigned peer, unsigned level, std::span<const unsigned> parts) {
-  std::vector<cluster::rid> regions = squares_.regions_of(level, parts);
-  must(options_.hand_over ? worker_.take_over(peer, regions) : worker_.receive(peer, regions),
-       "to receive quadrants");
-  squares_.set_here(level, parts, true);
+  std::vector<cluster::rid> regions = store_.regions_of(level, parts);
+  throw_on_failure(
+      options_.hand_over ? worker_.take_over(peer, regions) : worker_.receive(peer, regions),
+      "receive quadrants");
+  store_.set_local(level, parts, true);
 }
 
-/// Of each block of the stage before, three parts go to workers that begin with this stage.
+/// Sends three quarters of each block of the previous stage to workers that start in this stage.
 inline void delaunay::delegate(unsigned stage) {
   const unsigned block = parts_.block_of(stage, me());
   if (block % 4 == 0) {
-    const std::vector<std::uint64_t> directory = squares_.directory();
+    const std::vector<std::uint64_t> directory = store_.directory();
     for (unsigned part = block + 1; part < block + 4; ++part) {
       const unsigned peer = parts_.worker_of(stage, part);
-      post_.send(peer, std::span(directory));
+      mail_.send(peer, std::span(directory));
       give(peer, stage, {&part, 1});
     }
   } else {
     const unsigned peer = parts_.worker_of(stage, block - block % 4);
-    squares_.learn(post_.receive<std::uint64_t>(peer));
+    store_.load_directory(mail_.receive<std::uint64_t>(peer));
     take(peer, stage, {&block, 1});
   }
   clock_.charge(result_.delegate);
 }
 
-inline void delaunay::go_round(unsigned stage) {
+inline void delaunay::rotate_all(unsigned stage) {
   const unsigned block = parts_.block_of(stage, me());
   for (std::size_t i = 0; i + 1 < window_offsets.size(); ++i) {
     const quadrants::rotation r =
         quadrants::rotate(stage, block, window_offsets[i], window_offsets[i + 1]);
     const unsigned to = parts_.worker_of(stage, r.to), from = parts_.worker_of(stage, r.from);
-    if (r.gives_first) give(to, stage + 1, r.given);
-    take(from, stage + 1, r.taken);
-    if (!r.gives_first) give(to, stage + 1, r.given);
+    if (r.sends_first) give(to, stage + 1, r.sent);
+    take(from, stage + 1, r.received);
+    if (!r.sends_first) give(to, stage + 1, r.sent);
     clock_.charge(result_.rotate);
     if (i < result_.added_after.size()) {
       result_.added_after[i] += add_again();
@@ -219,9 +224,9 @@ inline void delaunay::go_round(unsigned stage) {
   }
 }
 
-/// delegate, backwards.
-inline void delaunay::take_back(unsigned stage) {
-  if (!parts_.takes_part(stage, me())) return;
+/// Reverses delegate().
+inline void delaunay::undelegate(unsigned stage) {
+  if (!parts_.participates(stage, me())) return;
   const unsigned block = parts_.block_of(stage, me());
   if (block % 4 == 0)
     for (unsigned part = block + 1; part < block + 4; ++part)
@@ -230,16 +235,17 @@ inline void delaunay::take_back(unsigned stage) {
     give(parts_.worker_of(stage, block - block % 4), stage, {&block, 1});
 }
 
-// ---- the end ------------------------------------------------------------------------------------
+// ---- completion ---------------------------------------------------------------------------------
 
 inline void delaunay::finish() {
   const auto left = [&] {
-    return post_.sum(worker_.count(), std::vector{squares_.waiting(point_list::postponed)}).front();
+    return mail_.sum(worker_.count(), std::vector{store_.pending_points(point_list::postponed)})
+        .front();
   };
   std::uint64_t rest = result_.left_after_rotations = left();
   for (unsigned stage = parts_.last_stage(); stage > 0; --stage) {
     if (rest == 0 && !options_.check && !options_.keep) break;
-    take_back(stage);
+    undelegate(stage);
     result_.added_backwards += add_again();
     rest = left();
   }
@@ -248,23 +254,24 @@ inline void delaunay::finish() {
 }
 
 inline void delaunay::conclude() {
-  const std::vector<const triangle*> here = squares_.triangles_here();
+  const std::vector<const triangle*> is_local = store_.local_triangles();
   if (me() == 0 && options_.check) {
     std::vector<grid_point> points = border();
     for (const grid_point p : random_points(options_.points, options_.grid_bits, options_.seed))
       points.push_back(p);
-    result_.fault = squares_.check_lists();
-    if (result_.fault.empty()) result_.fault = check_mesh(here, points, side());
+    result_.fault = store_.check_lists();
+    if (result_.fault.empty()) result_.fault = check_mesh(is_local, points, side());
   }
-  if (me() == 0 && options_.keep) result_.mesh = canonical(here);
-  const std::vector<std::uint64_t> sums = post_.sum(
-      worker_.count(), std::vector<std::uint64_t>{here.size(), result_.fault.empty() ? 0u : 1u});
+  if (me() == 0 && options_.keep) result_.mesh = canonical(is_local);
+  const std::vector<std::uint64_t> sums =
+      mail_.sum(worker_.count(),
+                std::vector<std::uint64_t>{is_local.size(), result_.fault.empty() ? 0u : 1u});
   result_.triangles = sums[0];
   result_.correct = result_.correct && sums[1] == 0;
-  time_shares not_counted;
-  clock_.charge(not_counted);
-  post_.close();
-  if (me() == 0) squares_.free();
+  time_shares unreported;
+  clock_.charge(unreported);
+  mail_.close();
+  if (me() == 0) store_.free();
   clock_.charge(result_.delegate);
 }
 

@@ -1,26 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// mesh: a Delaunay triangulation of a square to which points are added one by one (Bowyer 1981,
-/// Watson 1981), by walking from triangle to neighbouring triangle.
+/// mesh: incremental Delaunay triangulation of a square (Bowyer 1981, Watson 1981), with point
+/// location by a walk over neighbouring triangles.
 ///
-///        c                     the triangle that holds p, and all around it whose circle has p
-///       / \      edge i goes   inside, form the cavity; its rim is seen from p all around, so the
-///      2   1     from corner   triangles of p with each edge of the rim take its place
+///        c                     Adding p: the triangles whose circumcircle contains p form the
+///       / \      edge i goes   cavity. They are replaced by the triangles of p with each edge of
+///      2   1     from corner   the cavity's boundary, the rim, which is visible from p.
 ///     /     \    i to i + 1
 ///    a---0---b
 ///
-/// A triangle lives in a *home*, a part of memory that may be here or not; the store says which
-/// homes are here. A triangle knows the homes of its neighbours, so that none is touched that is
-/// not here. A point is postponed, and nothing changes, when the walk to it, its cavity, a
-/// neighbour of the cavity, or the home of a new triangle is not here.
+/// Every triangle is stored in a *home*, a unit of memory that may be local to this worker or not;
+/// the store knows which homes are local. A triangle records the homes of its neighbours, so that
+/// the mesh never dereferences a pointer into a home that is not local. A point is postponed, and
+/// nothing changes, if the walk, the cavity, a neighbour of the cavity or the home of a new
+/// triangle is not local.
 ///
-/// Invariants: corners turn left; across[i] and t name each other, with the right homes; every edge
-/// passes the circle test (mesh_check.hpp).
-/// Progress: in a Delaunay triangulation a walk that always steps over an edge that separates it
-/// from p can not come back to a triangle (Edelsbrunner 1990). No corner of a cavity lies inside
-/// it, so its triangles form a tree, and going through that tree edge by edge to the left gives the
-/// rim in order. When p lies on the border, the edge that it lies on is no part of the rim: the rim
-/// is open there.
+/// Invariants: corners turn left; t->neighbour[i] and t reference each other, with correct homes;
+/// every edge passes the in-circle test (check.hpp).
+/// Progress: the walk always crosses an edge that separates it from p, so in a Delaunay
+/// triangulation it never visits a triangle twice (Edelsbrunner 1990). No vertex lies inside a
+/// cavity, so the adjacency graph of its triangles is a tree, and a depth-first traversal that
+/// turns left yields the rim in order. If p lies on the border of the square, the edge that
+/// contains p is not part of the rim, and the rim is an open chain.
 
 #include "apps/delaunay/predicates.hpp"
 
@@ -35,38 +36,42 @@ using home_number = std::uint16_t;
 
 struct triangle {
   grid_point corner[3];
-  home_number across_home[3] = {};
+  home_number neighbour_home[3] = {};
   home_number home = 0;
-  triangle* across[3] = {};  // nullptr: the border of the square
-  triangle* next = nullptr;  // in the same home
+  triangle* neighbour[3] = {};  // nullptr: edge on the border of the square
+  triangle* next = nullptr;     // list of the triangles of this home
   triangle* previous = nullptr;
-  bool doomed = false;  // part of the cavity of the point that is being added
+  bool in_cavity = false;  // the triangle is part of the cavity of the current point
 };
 
 constexpr unsigned after(unsigned edge) { return edge == 2 ? 0 : edge + 1; }
 constexpr unsigned before(unsigned edge) { return edge == 0 ? 2 : edge - 1; }
 
-/// The edge of t that starts at p. Requires: there is one.
+/// Returns the edge of t that starts at p. Requires: p is a corner of t.
 inline unsigned edge_from(const triangle& t, grid_point p) {
   return t.corner[0] == p ? 0 : t.corner[1] == p ? 1 : 2;
 }
 
-enum class placement : std::uint8_t { placed, duplicate, postponed };
+enum class insertion : std::uint8_t { inserted, duplicate, postponed };
 
-/// Store:  bool here(home) const;  home_number home_of(a, b, c) const;
-///         triangle* make(home);   void drop(triangle*);
-///         triangle* near(grid_point) const;   a triangle that is here, nullptr: there is none
+/// Requirements on Store:
+///   bool is_local(home) const            whether the triangles of a home may be accessed
+///   home_number home_of(a, b, c) const   the home for a triangle with these corners
+///   triangle* make(home)                 allocates a triangle
+///   void drop(triangle*)                 frees a triangle
+///   triangle* near(grid_point) const     a local triangle to start a walk from, or nullptr
 template <class Store>
 class mesh {
  public:
   explicit mesh(Store& store) : store_(&store) {}
 
-  /// The two triangles of an empty square with corners 0 and side. Requires: every home is here.
+  /// Creates the two triangles of the empty square [0, side]^2. Requires: every home is local.
   void make_square(std::int32_t side);
-  /// Requires: p lies in the square; it may lie on its border.
-  placement add(grid_point p);
-  /// To be called when triangles came or went in another way than by add.
-  void forget_where() { last_ = nullptr; }
+  /// Adds a point. Requires: p lies in the square or on its border.
+  insertion add(grid_point p);
+  /// Discards the starting triangle of the next walk. Must be called after triangles have been
+  /// added or removed other than by add().
+  void forget_last() { last_ = nullptr; }
 
  private:
   struct edge {
@@ -78,15 +83,15 @@ class mesh {
   bool find_cavity(triangle* start, grid_point p);
   bool choose_homes(grid_point p);
   void fill_cavity(grid_point p);
-  void spare_cavity();
+  void keep_cavity();
   static void join(triangle* t, unsigned i, triangle* u);
 
   Store* store_;
   triangle* last_ = nullptr;
   std::vector<triangle*> cavity_;
-  std::vector<edge> rim_;      // to the left around p, from the gap on if there is one
-  bool closed_ = true;         // the rim goes all around
-  std::vector<edge> pending_;  // edges of the cavity not yet looked across; the next at the back
+  std::vector<edge> rim_;      // counterclockwise around p; starts at the gap if the rim is open
+  bool closed_ = true;         // the rim is a closed polygon
+  std::vector<edge> pending_;  // stack of cavity edges whose neighbour is not examined yet
   std::vector<home_number> homes_;
 };
 
@@ -105,22 +110,22 @@ void mesh<Store>::make_square(std::int32_t side) {
 }
 
 template <class Store>
-placement mesh<Store>::add(grid_point p) {
+insertion mesh<Store>::add(grid_point p) {
   triangle* t = last_ != nullptr ? locate(p, last_) : nullptr;
   if (t == nullptr)
     if (triangle* start = store_->near(p)) t = locate(p, start);
-  if (t == nullptr) return placement::postponed;
+  if (t == nullptr) return insertion::postponed;
   for (const grid_point corner : t->corner)
-    if (corner == p) return placement::duplicate;
+    if (corner == p) return insertion::duplicate;
   if (!find_cavity(t, p) || !choose_homes(p)) {
-    spare_cavity();
-    return placement::postponed;
+    keep_cavity();
+    return insertion::postponed;
   }
   fill_cavity(p);
-  return placement::placed;
+  return insertion::inserted;
 }
 
-/// The triangle that holds p, or nullptr when the way leads through triangles that are not here.
+/// Returns the triangle that contains p, or nullptr if the walk leaves the local triangles.
 template <class Store>
 triangle* mesh<Store>::locate(grid_point p, triangle* t) const {
   const triangle* came_from = nullptr;
@@ -128,10 +133,11 @@ triangle* mesh<Store>::locate(grid_point p, triangle* t) const {
     bool outside = false;
     triangle* step = nullptr;
     for (unsigned i = 0; i < 3 && step == nullptr; ++i) {
-      if (t->across[i] == came_from && came_from != nullptr) continue;
+      if (t->neighbour[i] == came_from && came_from != nullptr) continue;
       if (orient(t->corner[i], t->corner[after(i)], p) >= 0) continue;
       outside = true;
-      if (t->across[i] != nullptr && store_->here(t->across_home[i])) step = t->across[i];
+      if (t->neighbour[i] != nullptr && store_->is_local(t->neighbour_home[i]))
+        step = t->neighbour[i];
     }
     if (!outside) return t;
     if (step == nullptr) return nullptr;
@@ -147,12 +153,12 @@ bool mesh<Store>::find_cavity(triangle* start, grid_point p) {
   closed_ = true;
   std::size_t gap = 0;
   pending_.assign({{start, 2}, {start, 1}, {start, 0}});
-  start->doomed = true;
+  start->in_cavity = true;
   while (!pending_.empty()) {
     const edge e = pending_.back();
     pending_.pop_back();
-    triangle* n = e.of->across[e.number];
-    if (n != nullptr && !store_->here(e.of->across_home[e.number])) return false;
+    triangle* n = e.of->neighbour[e.number];
+    if (n != nullptr && !store_->is_local(e.of->neighbour_home[e.number])) return false;
     if (n == nullptr && orient(e.of->corner[e.number], e.of->corner[after(e.number)], p) == 0) {
       gap = rim_.size();
       closed_ = false;
@@ -162,7 +168,7 @@ bool mesh<Store>::find_cavity(triangle* start, grid_point p) {
       rim_.push_back(e);
       continue;
     }
-    n->doomed = true;
+    n->in_cavity = true;
     cavity_.push_back(n);
     const unsigned back = edge_from(*n, e.of->corner[after(e.number)]);
     pending_.push_back({n, before(back)});
@@ -177,7 +183,7 @@ bool mesh<Store>::choose_homes(grid_point p) {
   homes_.clear();
   for (const edge& e : rim_) {
     homes_.push_back(store_->home_of(e.of->corner[e.number], e.of->corner[after(e.number)], p));
-    if (!store_->here(homes_.back())) return false;
+    if (!store_->is_local(homes_.back())) return false;
   }
   return true;
 }
@@ -192,8 +198,9 @@ void mesh<Store>::fill_cavity(grid_point p) {
     t->corner[0] = old->corner[number];
     t->corner[1] = old->corner[after(number)];
     t->corner[2] = p;
-    join(t, 0, old->across[number]);
-    if (t->across[0] != nullptr) join(t->across[0], edge_from(*t->across[0], t->corner[1]), t);
+    join(t, 0, old->neighbour[number]);
+    if (t->neighbour[0] != nullptr)
+      join(t->neighbour[0], edge_from(*t->neighbour[0], t->corner[1]), t);
     join(t, 2, previous);
     if (previous != nullptr) join(previous, 1, t);
     if (first == nullptr) first = t;
@@ -208,14 +215,14 @@ void mesh<Store>::fill_cavity(grid_point p) {
 }
 
 template <class Store>
-void mesh<Store>::spare_cavity() {
-  for (triangle* t : cavity_) t->doomed = false;
+void mesh<Store>::keep_cavity() {
+  for (triangle* t : cavity_) t->in_cavity = false;
 }
 
 template <class Store>
 void mesh<Store>::join(triangle* t, unsigned i, triangle* u) {
-  t->across[i] = u;
-  t->across_home[i] = u != nullptr ? u->home : home_number{0};
+  t->neighbour[i] = u;
+  t->neighbour_home[i] = u != nullptr ? u->home : home_number{0};
 }
 
 }  // namespace quarry::apps

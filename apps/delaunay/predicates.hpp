@@ -1,22 +1,23 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Exact geometry on a grid: which side of a line, inside or outside a circle.
+/// Exact geometric predicates on an integer grid: orientation and in-circle test.
 ///
-/// Points have whole coordinates 0 ... 2^bits, so both questions are determinants of whole numbers
-/// and nothing is rounded. With differences of at most 2^bits in magnitude:
+/// Coordinates are integers 0 ... 2^bits, so both predicates are signs of integer determinants, and
+/// nothing is rounded. With differences of at most 2^bits in magnitude:
 ///
-///   orient     a product is at most 2^(2 bits), the difference of two 2^(2 bits + 1)
-///   in_circle  lifts (x x + y y) and minors (two products) are at most 2^(2 bits + 1), a lift
-///              times a minor 2^(4 bits + 2), the sum of three less than 2^(4 bits + 4)
+///   orient     |product| <= 2^(2 bits);  |difference of two products| <= 2^(2 bits + 1)
+///   in_circle  lifts (x x + y y) and minors (two products) are at most 2^(2 bits + 1); a lift
+///              times a minor is at most 2^(4 bits + 2); the sum of three is less than
+///              2^(4 bits + 4)
 ///
-/// The first fits 64 bits and the second 128 for grids of up to 2^30.
+/// For bits <= 30, orient fits 64-bit and in_circle 128-bit integers.
 
 #include <compare>
 #include <cstdint>
 
 namespace quarry::apps {
 
-inline constexpr unsigned most_grid_bits = 30;
+inline constexpr unsigned max_grid_bits = 30;
 
 struct grid_point {
   std::int32_t x = 0;
@@ -25,18 +26,20 @@ struct grid_point {
 };
 
 __extension__ using int128 = __int128;
-static_assert(most_grid_bits < 31, "a coordinate of 2^bits fits 32 bits with its sign");
-static_assert(2 * most_grid_bits + 1 < 63, "orient, lifts and minors fit 64 bits with their sign");
-static_assert(4 * most_grid_bits + 4 < 127, "in_circle fits 128 bits with its sign");
+static_assert(max_grid_bits < 31, "a coordinate of 2^bits fits 32 bits with its sign");
+static_assert(2 * max_grid_bits + 1 < 63, "orient, lifts and minors fit 64 bits with their sign");
+static_assert(4 * max_grid_bits + 4 < 127, "in_circle fits 128 bits with its sign");
 
-/// Twice the area of a, b, c: positive when they turn left, zero when they lie on a line.
+/// Returns twice the signed area of a, b, c: positive if they turn left, zero if they are
+/// collinear.
 constexpr std::int64_t orient(grid_point a, grid_point b, grid_point c) {
   const std::int64_t bx = std::int64_t{b.x} - a.x, by = std::int64_t{b.y} - a.y;
   const std::int64_t cx = std::int64_t{c.x} - a.x, cy = std::int64_t{c.y} - a.y;
   return bx * cy - by * cx;
 }
 
-/// 1: p lies inside the circle through a, b, c, which turn left; 0: on it; -1: outside.
+/// Returns 1 if p lies inside the circle through a, b, c; 0 if on it; -1 if outside.
+/// Requires: a, b, c turn left.
 constexpr int in_circle(grid_point a, grid_point b, grid_point c, grid_point p) {
   const std::int64_t ax = std::int64_t{a.x} - p.x, ay = std::int64_t{a.y} - p.y;
   const std::int64_t bx = std::int64_t{b.x} - p.x, by = std::int64_t{b.y} - p.y;
@@ -47,12 +50,12 @@ constexpr int in_circle(grid_point a, grid_point b, grid_point c, grid_point p) 
   return (determinant > 0) - (determinant < 0);
 }
 
-/// The middle of the circle through a, b, c; rounded. Requires: they do not lie on a line.
 struct plane_point {
   double x = 0;
   double y = 0;
 };
-constexpr plane_point circle_middle(grid_point a, grid_point b, grid_point c) {
+/// Returns the circumcentre of a, b, c, rounded. Requires: a, b, c are not collinear.
+constexpr plane_point circumcentre(grid_point a, grid_point b, grid_point c) {
   const double bx = double(b.x) - a.x, by = double(b.y) - a.y;
   const double cx = double(c.x) - a.x, cy = double(c.y) - a.y;
   const double b2 = bx * bx + by * by, c2 = cx * cx + cy * cy;

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A directed graph of edges between numbered vertices, the batches in which it changes, and where
-/// edges come from.
+/// A dynamic directed graph: batches of edges, edge generators, and the sequential reference
+/// implementation.
 ///
-/// A batch is put in order before a kernel sees it: sorted by source, then target, each edge once.
+/// The host sorts a batch by source, then target, and removes duplicates:
 ///
 ///   edges    5>9  2>7  5>1  2>7          targets   | 7 | 1 9 |
-///                                        runs      2: 1 from 0     5: 2 from 1
+///                                        runs      {vertex 2, first 0, count 1}  {5, 1, 2}
 ///
-/// So a run is all that happens to a vertex, and the warp that gets the run owns the vertex:
-/// nothing is locked, nobody waits, and the result does not depend on who comes first. With a lock
-/// a vertex, warps would queue at the few vertices that most edges of a real graph begin at, and
-/// each would read the list anew; sorting costs less than that.
+/// A run holds all edges of a batch with one source. One warp processes a run and thereby owns the
+/// vertex: there are no locks, no warp waits, and the result does not depend on the schedule. With
+/// a lock per vertex, warps would contend for the few vertices where most edges of a power-law
+/// graph start, and each warp would read the list again.
 
 #include <quarry/simt/random.hpp>
 
@@ -29,7 +29,7 @@ struct graph_edge {
 
 struct graph_run {
   std::uint32_t vertex;
-  std::uint32_t first;  // of its targets
+  std::uint32_t first;  // index of its first target
   std::uint32_t count;
 };
 
@@ -53,15 +53,15 @@ struct graph_batch {
   }
 };
 
-/// R-MAT (Chakrabarti, Zhan, Faloutsos 2004): each bit of source and target falls into a quarter of
-/// the matrix with probabilities 0.57, 0.19, 0.19, 0.05, so few vertices have most edges. Vertices
-/// are renumbered, or the busy ones would be neighbours. The same edges for the same seed, on every
-/// machine.
+/// Returns R-MAT edges (Chakrabarti, Zhan, Faloutsos 2004): each bit of source and target selects a
+/// quadrant of the adjacency matrix with probabilities 0.57, 0.19, 0.19, 0.05, so that few vertices
+/// have most edges. Vertices are renumbered, so that those of high degree are not adjacent. The
+/// result depends on the arguments only.
 inline std::vector<graph_edge> make_rmat(unsigned scale, std::uint64_t edges, std::uint64_t seed) {
   const std::uint32_t mask = scale == 32 ? ~0u : (1u << scale) - 1;
   const auto renumbered = [&](std::uint32_t v) {
     return (v * 0x9e3779b1u + 0x7f4a7c15u) & mask;
-  };  // one to one
+  };  // a bijection
   std::vector<graph_edge> made(edges);
   for (std::uint64_t i = 0; i < edges; ++i) {
     simt::lane_random random(seed << 40 | i);
@@ -76,7 +76,8 @@ inline std::vector<graph_edge> make_rmat(unsigned scale, std::uint64_t edges, st
   return made;
 }
 
-/// Edges from any of the `sources` vertices at `first` to any of all.
+/// Returns edges with uniformly distributed sources in [first, first + sources) and targets in
+/// [0, vertices).
 inline std::vector<graph_edge> make_uniform(std::uint32_t first, std::uint32_t sources,
                                             std::uint32_t vertices, std::uint64_t edges,
                                             std::uint64_t seed) {
@@ -89,7 +90,7 @@ inline std::vector<graph_edge> make_uniform(std::uint32_t first, std::uint32_t s
   return made;
 }
 
-/// The same graph by one thread: what the kernels are held against.
+/// graph_sequential: the single-threaded reference implementation.
 class graph_sequential {
  public:
   explicit graph_sequential(std::uint32_t vertices) : lists_(vertices) {}
@@ -104,7 +105,7 @@ class graph_sequential {
       std::set_difference(a.begin(), a.end(), b, e, out);
     });
   }
-  /// Of each vertex, in rising order.
+  /// Returns the adjacency lists by vertex, in ascending order.
   const std::vector<std::vector<std::uint32_t>>& lists() const { return lists_; }
   std::uint64_t edges() const {
     std::uint64_t n = 0;

@@ -1,20 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The kernels of a graph that changes inside kernels: a warp a run of a batch (graph.hpp), one
-/// lane asking the heap.
+/// The kernels of the dynamic graph. One warp processes one run of a batch (graph.hpp); one lane
+/// calls malloc and free for the warp.
 ///
-///   vertex    | list ─▶ heap | degree | capacity |     capacity: a power of two, 4 at least; 0: none
+///   vertex    | list ─▶ heap | degree | capacity |     capacity: 0, or a power of two >= 4
 ///
-///   graph_init      gives vertices without edges their first ones
-///   graph_insert    adds the targets that are not there; a list that is full moves to the next power
-///                   of two that holds it
-///   graph_erase     keeps the targets that are not in the run; a list that is three quarters empty
-///                   moves to twice its degree, one without edges is freed
-///   graph_clear     frees all lists; a lane a vertex
+///   init      allocates the lists of vertices without edges
+///   insert    appends the targets that the list does not contain; a full list is reallocated with
+///             the next power of two that holds all edges
+///   erase     removes the targets of the run; a list that is at most a quarter full is reallocated
+///             with twice its degree, and an empty list is freed
+///   clear     frees all lists; one lane per vertex
 ///
-/// A run that gets no memory counts as a failure and ends; its vertex has the edges that had room.
-/// A list that can not move to a smaller one stays. Where the allocator frees nothing, lists only
-/// grow and old ones are left behind.
+/// A failed allocation is counted and ends the run; the vertex keeps the edges that its list holds.
+/// If shrinking fails, the list stays as it is. If the allocator cannot free single blocks, lists
+/// only grow, and old lists are abandoned.
 
 #include "apps/graph/graph.hpp"
 
@@ -33,16 +33,16 @@ struct alignas(16) graph_vertex {
   std::uint32_t capacity = 0;
 };
 
-/// What a vertex has asked the heap for.
-struct graph_asked {
+/// The memory that a vertex has requested from the heap.
+struct graph_requested {
   std::uint32_t lists = 0;
-  std::uint32_t edges = 0;  // that these had room for
+  std::uint32_t edges = 0;  // total capacity of these lists
 };
 
-/// What a batch is to a kernel.
+/// The arguments of the kernels, apart from the heap: the graph and one batch.
 struct graph_kernel_arguments {
   graph_vertex* vertices;
-  graph_asked* asked;  // of each vertex
+  graph_requested* requested;  // by vertex
   const graph_run* runs;
   std::uint32_t run_count;
   const std::uint32_t* targets;
@@ -59,14 +59,14 @@ class graph_warp {
   QUARRY_DEVICE graph_warp(const Ref& heap, const graph_kernel_arguments& args)
       : heap_(&heap), args_(&args) {
     const std::uint64_t number = simt::global_thread() / simt::warp_size;
-    works_ = number < args.run_count;
-    if (!works_) return;
+    active_ = number < args.run_count;
+    if (!active_) return;
     run_ = args.runs[number];
     vertex_ = args.vertices[run_.vertex];
   }
 
-  /// The same in all lanes.
-  QUARRY_DEVICE bool works() const { return works_; }
+  /// Returns whether this warp has a run; equal at all lanes.
+  QUARRY_DEVICE bool active() const { return active_; }
 
   QUARRY_DEVICE void init() {
     if (!move(graph_capacity_for(run_.count))) return fail();
@@ -79,11 +79,11 @@ class graph_warp {
     for (std::uint32_t from = 0; from < run_.count; from += simt::warp_size) {
       const std::uint32_t at = from + simt::lane_id();
       const std::uint32_t mine = at < run_.count ? target(at) : 0;
-      const bool fresh = at < run_.count && !has(mine);
-      const simt::lane_mask who = simt::ballot(all, fresh);
-      const std::uint32_t degree = vertex_.degree + simt::popc(who);
+      const bool fresh = at < run_.count && !list_contains(mine);
+      const simt::lane_mask lanes = simt::ballot(all, fresh);
+      const std::uint32_t degree = vertex_.degree + simt::popc(lanes);
       if (degree > vertex_.capacity && !move(graph_capacity_for(degree))) return fail();
-      if (fresh) vertex_.list[vertex_.degree + simt::popc(who & simt::lanes_below())] = mine;
+      if (fresh) vertex_.list[vertex_.degree + simt::popc(lanes & simt::lanes_below())] = mine;
       vertex_.degree = degree;
       simt::sync_warp(all);
     }
@@ -94,18 +94,18 @@ class graph_warp {
     for (std::uint32_t from = 0; from < vertex_.degree; from += simt::warp_size) {
       const std::uint32_t at = from + simt::lane_id();
       const std::uint32_t mine = at < vertex_.degree ? vertex_.list[at] : 0;
-      const bool stays = at < vertex_.degree && !in_run(mine);
-      const simt::lane_mask who = simt::ballot(all, stays);
-      simt::sync_warp(all);  // all have read before anybody writes
-      if (stays) vertex_.list[kept + simt::popc(who & simt::lanes_below())] = mine;
-      kept += simt::popc(who);
+      const bool stays = at < vertex_.degree && !run_contains(mine);
+      const simt::lane_mask lanes = simt::ballot(all, stays);
+      simt::sync_warp(all);  // all lanes read before any lane writes
+      if (stays) vertex_.list[kept + simt::popc(lanes & simt::lanes_below())] = mine;
+      kept += simt::popc(lanes);
     }
     vertex_.degree = kept;
     simt::sync_warp(all);
     if constexpr (Ref::can.frees_one) shrink();
   }
 
-  /// What became of the vertex, for later kernels.
+  /// Writes the vertex back to memory.
   QUARRY_DEVICE void store() const {
     simt::sync_warp(all);
     if (simt::lane_id() == 0) args_->vertices[run_.vertex] = vertex_;
@@ -118,15 +118,15 @@ class graph_warp {
     return args_->targets[run_.first + i];
   }
 
-  /// Every lane looks for another target in the whole list: no lane waits for what another one
-  /// finds.
-  QUARRY_DEVICE bool has(std::uint32_t wanted) const {
+  /// Returns whether the list contains `wanted`. Each lane searches for a different target, so the
+  /// scan is not cut short when one lane has found its target.
+  QUARRY_DEVICE bool list_contains(std::uint32_t wanted) const {
     bool found = false;
     for (std::uint32_t i = 0; i < vertex_.degree; ++i) found |= vertex_.list[i] == wanted;
     return found;
   }
-  /// By halves: a run is sorted.
-  QUARRY_DEVICE bool in_run(std::uint32_t wanted) const {
+  /// Returns whether the run contains `wanted`, by binary search.
+  QUARRY_DEVICE bool run_contains(std::uint32_t wanted) const {
     std::uint32_t low = 0, high = run_.count;
     while (low < high) {
       const std::uint32_t middle = (low + high) / 2;
@@ -147,21 +147,21 @@ class graph_warp {
       (void)move(graph_capacity_for(2 * vertex_.degree));
     }
   }
-  /// To a list of another capacity, if there is memory.
+  /// Moves the list to a block of another capacity. Returns false if the allocation fails.
   QUARRY_DEVICE bool move(std::uint32_t capacity) {
     std::uint32_t* list = nullptr;
     if (simt::lane_id() == 0)
       list = static_cast<std::uint32_t*>(heap_->malloc(std::uint64_t{capacity} * sizeof *list));
     list = simt::shuffle(all, list, 0);
     if (list == nullptr) return false;
-    simt::sync_warp(all);  // the block is free for all lanes, not only for the one that asked
+    simt::sync_warp(all);  // orders lane 0's malloc before the writes of all lanes
     for (std::uint32_t i = simt::lane_id(); i < vertex_.degree; i += simt::warp_size)
       list[i] = vertex_.list[i];
     simt::sync_warp(all);
     release();
     if (simt::lane_id() == 0) {
-      graph_asked& asked = args_->asked[run_.vertex];
-      asked = {asked.lists + 1, asked.edges + capacity};
+      graph_requested& requested = args_->requested[run_.vertex];
+      requested = {requested.lists + 1, requested.edges + capacity};
     }
     vertex_.list = list;
     vertex_.capacity = capacity;
@@ -178,7 +178,7 @@ class graph_warp {
 
   const Ref* heap_;
   const graph_kernel_arguments* args_;
-  bool works_ = false;
+  bool active_ = false;
   graph_run run_{};
   graph_vertex vertex_;
 };
@@ -192,7 +192,7 @@ struct graph_kernel {
 
   QUARRY_DEVICE void operator()() const {
     graph_warp<Ref> warp(heap, args);
-    if (!warp.works()) return;
+    if (!warp.active()) return;
     if constexpr (Change == graph_change::init) warp.init();
     if constexpr (Change == graph_change::insert) warp.insert();
     if constexpr (Change == graph_change::erase) warp.erase();
@@ -214,7 +214,7 @@ struct graph_clear {
   }
 };
 
-/// All lists, one after the other; a warp a vertex.
+/// Concatenates all adjacency lists; one warp per vertex.
 struct graph_gather {
   const graph_vertex* vertices;
   std::uint32_t count;

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// graph_store: a graph in a heap of a machine, changed by kernels and read by the host.
+/// graph_store: a dynamic graph in the heap of a backend.
 ///
 ///   graph_store<slab, cuda> graph(1 << 17, 1_GiB);
-///   graph_changes<cuda> first(graph_batch(make_rmat(17, 2'000'000, 1)));
+///   graph_device_batch<cuda> first(graph_batch(make_rmat(17, 2'000'000, 1)));
 ///   graph.init(first);   graph.insert(more);   graph.erase(more);   graph.clear();
 ///
-/// Each is one kernel, started by run(grid, kernel), which comes back when it is done. A kernel
-/// that was short of memory throws out_of_memory.
+/// Each operation is one kernel. `run(grid, kernel)` launches it and waits for it; the default is
+/// launch(). An operation throws out_of_memory if an allocation in its kernel failed.
 
 #include "apps/graph/kernels.hpp"
 
@@ -21,13 +21,14 @@
 
 namespace quarry::apps {
 
-/// A batch in a machine's memory.
+/// A batch in the memory of a backend.
 template <class Backend>
-struct graph_changes {
+struct graph_device_batch {
   simt::array<graph_run, Backend> runs;
   simt::array<std::uint32_t, Backend> targets;
 
-  explicit graph_changes(const graph_batch& b) : runs(b.runs.size()), targets(b.targets.size()) {
+  explicit graph_device_batch(const graph_batch& b)
+      : runs(b.runs.size()), targets(b.targets.size()) {
     runs.from_host(b.runs);
     targets.from_host(b.targets);
   }
@@ -38,17 +39,17 @@ class graph_store {
  public:
   using heap_type = heap<Allocator, Backend>;
   using ref_type = typename heap_type::ref_type;
-  using changes = graph_changes<Backend>;
+  using device_batch = graph_device_batch<Backend>;
   static constexpr abilities can = Allocator::can;
 
   graph_store(std::uint32_t vertices, bytes pool)
       : pool_(pool),
         heap_(std::in_place, pool),
         vertices_(vertices),
-        asked_(vertices),
+        requested_(vertices),
         failures_(1) {}
 
-  struct wait_for_it {
+  struct synchronous_launch {
     template <class Kernel>
     void operator()(const grid& g, const Kernel& k) const {
       launch<Backend>(g, k);
@@ -56,25 +57,25 @@ class graph_store {
   };
 
   /// Requires: the vertices of the batch have no edges.
-  template <class Run = wait_for_it>
-  void init(const changes& c, Run&& run = {}) {
-    change<graph_change::init>(c, run);
+  template <class Run = synchronous_launch>
+  void init(const device_batch& batch, Run&& run = {}) {
+    change<graph_change::init>(batch, run);
   }
-  template <class Run = wait_for_it>
-  void insert(const changes& c, Run&& run = {}) {
-    change<graph_change::insert>(c, run);
+  template <class Run = synchronous_launch>
+  void insert(const device_batch& batch, Run&& run = {}) {
+    change<graph_change::insert>(batch, run);
   }
-  template <class Run = wait_for_it>
-  void erase(const changes& c, Run&& run = {}) {
-    change<graph_change::erase>(c, run);
+  template <class Run = synchronous_launch>
+  void erase(const device_batch& batch, Run&& run = {}) {
+    change<graph_change::erase>(batch, run);
   }
-  /// No vertex has edges any more.
-  template <class Run = wait_for_it>
+  /// Removes all edges and frees all lists.
+  template <class Run = synchronous_launch>
   void clear(Run&& run = {}) {
     run(lanes(vertices_.size()),
         graph_clear<ref_type>{heap_->ref(), vertices_.data(),
                               static_cast<std::uint32_t>(vertices_.size())});
-    asked_.fill_zero();
+    requested_.fill_zero();
     failures_.fill_zero();
     if constexpr (!can.frees_one && can.frees_all) {
       heap_->reset();
@@ -84,16 +85,16 @@ class graph_store {
     }
   }
 
-  /// Of each vertex, in rising order.
+  /// Returns the adjacency lists by vertex, in ascending order.
   std::vector<std::vector<std::uint32_t>> lists() const;
-  struct demand {
+  struct request_totals {
     std::uint64_t lists = 0;
     std::uint64_t bytes = 0;
   };
-  /// What the heap was asked for since clear().
-  demand asked() const {
-    demand sum;
-    for (const graph_asked& a : asked_.to_host()) {
+  /// Returns the memory requested from the heap since clear().
+  request_totals requested() const {
+    request_totals sum;
+    for (const graph_requested& a : requested_.to_host()) {
       sum.lists += a.lists;
       sum.bytes += std::uint64_t{a.edges} * sizeof(std::uint32_t);
     }
@@ -109,20 +110,22 @@ class graph_store {
   }
 
   template <graph_change Change, class Run>
-  void change(const changes& c, Run& run) {
-    const graph_kernel_arguments args{vertices_.data(), asked_.data(),
-                                      c.runs.data(),    static_cast<std::uint32_t>(c.runs.size()),
-                                      c.targets.data(), failures_.data()};
-    run(lanes(c.runs.size() * simt::warp_size), graph_kernel<ref_type, Change>{heap_->ref(), args});
+  void change(const device_batch& batch, Run& run) {
+    const graph_kernel_arguments args{
+        vertices_.data(),     requested_.data(),
+        batch.runs.data(),    static_cast<std::uint32_t>(batch.runs.size()),
+        batch.targets.data(), failures_.data()};
+    run(lanes(batch.runs.size() * simt::warp_size),
+        graph_kernel<ref_type, Change>{heap_->ref(), args});
     if (const std::uint32_t n = failures_.to_host()[0]; n != 0)
       throw out_of_memory("the heap of " + to_text(pool_) + " had no room for the lists of " +
-                          std::to_string(n) + " vertices; a larger heap helps");
+                          std::to_string(n) + " vertices; increase the heap");
   }
 
   bytes pool_;
   std::optional<heap_type> heap_;
   simt::array<graph_vertex, Backend> vertices_;
-  simt::array<graph_asked, Backend> asked_;
+  simt::array<graph_requested, Backend> requested_;
   simt::array<std::uint32_t, Backend> failures_;
 };
 

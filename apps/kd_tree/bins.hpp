@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// kd_bins: a histogram whose bins are the lanes of a warp.
+/// kd_bins: a histogram in registers; lane k of a warp holds bin k.
 ///
-/// A plane with the number k is the business of lane k. The lane knows how many triangles have all
-/// planes before k behind them (`passed`) and how many have begun to be right of k but of none
-/// after it (`begun`); sums over the lanes before k give the triangles left and right of the plane.
+/// For each axis, lane k counts the triangles with entry bin k and those with exit bin k
+/// (rules.hpp). An exclusive prefix sum over the lanes gives, at lane k, the triangles left of
+/// plane k (entry bin < k) and the triangles that are not right of plane k (exit bin < k).
 ///
-/// To count 32 triangles at a time, every lane brings the bin of one. Five votes, one for each bit
-/// of a bin's number, tell every lane who brings its own: it keeps the lanes whose bits are those
-/// of its number. No memory, no atomics, and the counts are the same in any order.
+/// add() counts 32 triangles at a time. Every lane contributes the bin of one triangle. Five
+/// ballots, one per bit of the bin number, give every lane the mask of the lanes that contributed
+/// its own bin; the lane adds the population count. This needs no memory and no atomics, and the
+/// counts do not depend on the order of the triangles.
 
 #include "apps/kd_tree/rules.hpp"
 
@@ -19,26 +20,26 @@
 namespace quarry::apps {
 
 struct kd_bins {
-  std::uint32_t passed[3] = {};
-  std::uint32_t begun[3] = {};
+  std::uint32_t entries[3] = {};
+  std::uint32_t exits[3] = {};
 
-  /// The whole warp. Each of the lanes `who` brings a box.
-  QUARRY_DEVICE void add(const kd_planes (&planes)[3], const kd_box& box, simt::lane_mask who) {
+  /// Adds the boxes of the lanes in `valid`. Collective: all lanes of the warp.
+  QUARRY_DEVICE void add(const kd_planes (&planes)[3], const kd_box& box, simt::lane_mask valid) {
     for (unsigned axis = 0; axis < 3; ++axis) {
-      passed[axis] += lanes_with(who, planes[axis].passed(box, axis));
-      begun[axis] += lanes_with(who, planes[axis].begun(box, axis));
+      entries[axis] += lanes_with(valid, planes[axis].entry_bin(box, axis));
+      exits[axis] += lanes_with(valid, planes[axis].exit_bin(box, axis));
     }
   }
 
-  /// The whole warp, after all were added: the best split of a node, the same in every lane.
+  /// Returns the best split of a node, the same at every lane. Collective: all lanes of the warp.
   QUARRY_DEVICE kd_split choose(const kd_planes (&planes)[3], const kd_box& box,
                                 std::uint32_t triangles) const {
     const unsigned lane = simt::lane_id();
     kd_split mine;
     std::uint64_t cost = ~std::uint64_t{0};
     for (unsigned axis = 0; axis < 3; ++axis) {
-      const std::uint32_t left = simt::scan_add(simt::full_warp, passed[axis]).before;
-      const std::uint32_t right = triangles - simt::scan_add(simt::full_warp, begun[axis]).before;
+      const std::uint32_t left = simt::scan_add(simt::full_warp, entries[axis]).before;
+      const std::uint32_t right = triangles - simt::scan_add(simt::full_warp, exits[axis]).before;
       if (lane == 0 || lane > planes[axis].count) continue;
       const std::uint32_t plane = planes[axis].position(lane);
       const std::uint64_t here = split_cost(box, axis, plane, left, right);
@@ -56,15 +57,16 @@ struct kd_bins {
   }
 
  private:
-  QUARRY_DEVICE static std::uint32_t lanes_with(simt::lane_mask who, std::uint32_t bin) {
+  /// Returns the number of lanes in `valid` whose `bin` is the number of the calling lane.
+  QUARRY_DEVICE static std::uint32_t lanes_with(simt::lane_mask valid, std::uint32_t bin) {
     const unsigned lane = simt::lane_id();
     for (unsigned bit = 0; bit < 5; ++bit) {
       const simt::lane_mask votes = simt::ballot(simt::full_warp, (bin >> bit & 1) != 0);
-      who &= (lane >> bit & 1) != 0 ? votes : ~votes;
+      valid &= (lane >> bit & 1) != 0 ? votes : ~votes;
     }
-    return simt::popc(who);
+    return simt::popc(valid);
   }
-  /// Of all lanes; in two halves, since a GPU reduces words of 32 bits.
+  /// Returns the minimum over all lanes. Two steps, since the hardware reduces 32-bit words.
   QUARRY_DEVICE static std::uint64_t least(std::uint64_t value) {
     const auto high = static_cast<std::uint32_t>(value >> 32);
     const std::uint32_t least_high = simt::reduce_min(simt::full_warp, high);

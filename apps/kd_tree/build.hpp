@@ -2,25 +2,28 @@
 #pragma once
 /// kd_build: the kernel that builds a kd-tree, the workload [DS] of Vinkler and Havran (2014).
 ///
-/// Warps stay until the tree is done and take their tasks from a queue. A task is a node with a
-/// list of its triangles. The warp bins them, chooses the split, has the heap give it lists for the
-/// two children, one lane asking for the warp, sends every triangle left, right or both ways, and
-/// frees the node's list. It goes on with one child and leaves the other to the queue. Leaves keep
-/// their lists.
+/// The kernel is persistent: its warps take tasks from a queue until the tree is complete. A task
+/// is a node with the list of its triangles. The warp
+///   1. computes the histogram of the triangles and chooses the split,
+///   2. allocates the lists of the two children; one lane calls malloc for the warp,
+///   3. partitions the triangles into the children's lists; a straddling triangle goes into both,
+///   4. frees the node's list, continues with one child, and pushes the other into the queue.
+/// Leaves keep their lists.
 ///
-///   node    | box | list ─▶ heap | count | child … |     a pair of children lies side by side
+///   node    | box | list ─▶ heap | count | child … |     the two children are adjacent
 ///
-/// A node with more than `part` triangles is a team's. Any warps count its parts into bins in
-/// memory; the last to finish chooses the split and makes the children; any warps share the parts
-/// out, and the last of them frees the list. Nobody waits for another: what is left to do is done
-/// by who comes last. Counts are whole numbers, so a team finds the split that one warp would find;
-/// only the order inside a list depends on who was first. When all teams are taken a warp does the
-/// node alone.
+/// Cooperative split: a node with more than `chunk` triangles is divided into chunks that any warps
+/// process. Each warp adds the histogram of its chunk to a shared histogram; the warp that finishes
+/// the last chunk chooses the split and creates the children. Then any warps partition the chunks,
+/// and the warp that finishes the last chunk frees the list. No warp waits for another one. Counts
+/// are integers, so the split is the one that a single warp would choose; only the order within a
+/// list depends on the schedule. When no cooperative split is available, one warp processes the
+/// node.
 ///
-/// Failure: who gets no list says so in the counters and makes no children; all end with the task
-/// they have. Whatever was allocated is held by a node, so that kd_clear frees it. A list that
-/// holds something else than was written (a heap that hands out memory in use) is a failure too:
-/// numbers are looked at before they are used, and nothing is written beyond a list's end.
+/// Failure: a warp that fails to allocate records the failure in the counters and creates no
+/// children; every warp stops after its current task. Every allocated list is referenced by a node,
+/// so that kd_free_lists frees it. A list whose contents changed (the heap handed out memory in
+/// use) is a failure too: triangle numbers are validated before use, and writes are bounds-checked.
 
 #include "apps/kd_tree/bins.hpp"
 #include "apps/kd_tree/queue.hpp"
@@ -37,33 +40,33 @@ namespace quarry::apps {
 
 struct alignas(16) kd_node {
   kd_box box;
-  std::uint32_t* list = nullptr;  // its triangles; nullptr: it has none, or its children have them
+  std::uint32_t* list = nullptr;  // its triangles; nullptr: no triangles, or already split
   std::uint32_t count = 0;
-  std::uint32_t child = 0;  // the left one; 0: a leaf, or not split yet
+  std::uint32_t child = 0;  // left child; 0: a leaf, or not split yet
   std::uint32_t plane = 0;
-  std::uint32_t team = 0;
+  std::uint32_t cooperative_split = 0;
   std::uint16_t axis = 3;
   std::uint16_t depth = 0;
 };
 static_assert(sizeof(kd_node) == 48);
 
-struct kd_team {
-  std::uint32_t bins[6][simt::warp_size];  // passed, then begun, of each axis
-  std::uint32_t parts;
-  std::uint32_t left;       // parts that are not finished
-  std::uint32_t placed[2];  // triangles in the left child's list, in the right one's
+struct kd_cooperative_split {
+  std::uint32_t bins[6][simt::warp_size];  // entries of the three axes, then exits
+  std::uint32_t chunks;
+  std::uint32_t remaining;  // chunks not finished
+  std::uint32_t placed[2];  // triangles written to the left and the right child's list
 };
 
-/// Everything but the heap.
+/// The arguments of the kernels, apart from the heap.
 struct kd_build_arguments {
-  const kd_box* boxes;  // of the triangles
+  const kd_box* boxes;  // by triangle
   std::uint32_t triangles;
-  std::uint32_t part;
+  std::uint32_t chunk;  // triangles per chunk
   kd_limits limits;
-  kd_node* nodes;  // the root is the first
-  std::uint32_t most_nodes;
-  std::uint32_t most_teams;
-  kd_team* teams;
+  kd_node* nodes;  // nodes[0] is the root
+  std::uint32_t max_nodes;
+  std::uint32_t max_cooperative_splits;
+  kd_cooperative_split* cooperative_splits;
   kd_counters* counters;
   kd_queue queue;
 };
@@ -79,11 +82,11 @@ class kd_build {
       if (simt::lane_id() == 0) word = args_.queue.take();
       word = simt::shuffle(simt::full_warp, word, 0);
       if (word == 0) return;
-      simt::sync_warp(simt::full_warp);  // what one lane acquired all may read
+      simt::sync_warp(simt::full_warp);  // lane 0 acquired the task for all lanes
       const kd_task task = kd_task::unpack(word);
-      std::uint32_t next = task.step == kd_step::count   ? count_part(task)
-                           : task.step == kd_step::share ? share_part(task)
-                                                         : task.node;
+      std::uint32_t next = task.step == kd_step::histogram   ? histogram_chunk(task)
+                           : task.step == kd_step::partition ? partition_chunk(task)
+                                                             : task.node;
       while (next != none) next = split_node(next);
       if (simt::lane_id() == 0) args_.queue.finish();
     }
@@ -94,27 +97,27 @@ class kd_build {
   static constexpr mask all = simt::full_warp;
   static constexpr std::uint32_t none = ~0u;
 
-  // ---- the whole warp, for one node; each returns the node to go on with, or none --------------
+  // ---- tasks; collective. Each returns the node to continue with, or none ----------------------
 
   QUARRY_DEVICE std::uint32_t split_node(std::uint32_t id) const;
-  QUARRY_DEVICE std::uint32_t count_part(kd_task task) const;
-  QUARRY_DEVICE std::uint32_t share_part(kd_task task) const;
+  QUARRY_DEVICE std::uint32_t histogram_chunk(kd_task task) const;
+  QUARRY_DEVICE std::uint32_t partition_chunk(kd_task task) const;
 
-  // ---- the whole warp --------------------------------------------------------------------------
+  // ---- collective over the warp ----------------------------------------------------------------
 
-  QUARRY_DEVICE bool open_team(std::uint32_t id) const;
-  QUARRY_DEVICE kd_bins count(const kd_node& node, const kd_planes (&planes)[3], std::uint32_t from,
-                              std::uint32_t to) const;
-  template <class Place>
-  QUARRY_DEVICE void share(const kd_node& node, std::uint32_t from, std::uint32_t to,
-                           Place place) const;
+  QUARRY_DEVICE bool begin_cooperative_split(std::uint32_t id) const;
+  QUARRY_DEVICE kd_bins histogram(const kd_node& node, const kd_planes (&planes)[3],
+                                  std::uint32_t from, std::uint32_t to) const;
+  template <class Reserve>
+  QUARRY_DEVICE void partition(const kd_node& node, std::uint32_t from, std::uint32_t to,
+                               Reserve reserve) const;
   QUARRY_DEVICE bool make_children(std::uint32_t id, const kd_split& split) const;
   QUARRY_DEVICE std::uint32_t finish_split(std::uint32_t id) const;
-  QUARRY_DEVICE bool last_of(kd_team& team) const;
+  QUARRY_DEVICE bool finish_chunk(kd_cooperative_split& shared) const;
 
-  // ---- one lane --------------------------------------------------------------------------------
+  // ---- called by single lanes ------------------------------------------------------------------
 
-  /// The number at a place of a list, if it can be one.
+  /// Loads a triangle number from a list. Returns false, and records a failure, if it is invalid.
   QUARRY_DEVICE bool read(const kd_node& node, std::uint32_t at, std::uint32_t& triangle) const {
     triangle = node.list[at];
     if (triangle < args_.triangles) return true;
@@ -130,8 +133,8 @@ class kd_build {
   QUARRY_DEVICE static simt::atomic_ref<std::uint32_t> word(std::uint32_t& w) {
     return simt::atomic_ref<std::uint32_t>(w);
   }
-  QUARRY_DEVICE std::uint32_t part_end(const kd_node& node, std::uint32_t part) const {
-    const std::uint32_t end = (part + 1) * args_.part;
+  QUARRY_DEVICE std::uint32_t chunk_end(const kd_node& node, std::uint32_t chunk) const {
+    const std::uint32_t end = (chunk + 1) * args_.chunk;
     return end < node.count ? end : node.count;
   }
 
@@ -141,4 +144,4 @@ class kd_build {
 
 }  // namespace quarry::apps
 
-#include "apps/kd_tree/build_impl.hpp"  // IWYU pragma: export
+#include "apps/kd_tree/build_inl.hpp"  // IWYU pragma: export

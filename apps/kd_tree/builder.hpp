@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// kd_builder: builds kd-trees in a heap of a machine, one after the other, and brings them to the
-/// host.
+/// kd_builder: builds kd-trees in the heap of a backend, one after the other, and copies them to
+/// the host.
 ///
-///   kd_builder<slab, cuda> builder(make_kd_input(scene), kd_limits::usual(scene.size()), 1_GiB);
-///   builder.build();                 // one kernel; throws where memory was short
+///   const kd_input input = make_kd_input(scene);
+///   kd_builder<slab, cuda> builder(input, kd_limits::default_for(scene.size()), 1_GiB);
+///   builder.build();                 // one kernel; throws out_of_memory
 ///   kd_tree tree = builder.tree();
-///   builder.clear();                 // frees the leaves' lists; ready for the next
+///   builder.clear();                 // frees the lists of the leaves
 ///
-/// An allocator that frees no single block gives everything back in clear().
+/// If the allocator cannot free single blocks, clear() resets the heap.
 
 #include "apps/kd_tree/build.hpp"
 #include "apps/kd_tree/grid.hpp"
-#include "apps/kd_tree/persistent.hpp"
+#include "apps/kd_tree/persistent_grid.hpp"
 #include "apps/kd_tree/tree.hpp"
 
 #include <quarry/heap.hpp>
@@ -26,18 +27,18 @@
 
 namespace quarry::apps {
 
-/// How the work is cut; the tree does not depend on it.
-struct kd_shape {
-  std::uint32_t part = 1024;            // triangles that a warp does at a time
-  std::uint32_t threads = 128;          // a block
-  std::uint32_t blocks = 0;             // 0: as many as the machine runs at a time
-  std::uint32_t nodes_a_triangle = 16;  // room, beside some for small scenes
-  std::uint32_t most_teams = 1u << 20;  // and no more than there will be work for
+/// Launch configuration and capacities. The tree does not depend on them.
+struct kd_build_config {
+  std::uint32_t chunk = 1024;                       // triangles per chunk of a cooperative split
+  std::uint32_t threads = 128;                      // threads per block
+  std::uint32_t blocks = 0;                         // 0: as many as the device runs concurrently
+  std::uint32_t nodes_per_triangle = 16;            // capacity of the node array, plus a constant
+  std::uint32_t max_cooperative_splits = 1u << 20;  // upper bound; fewer for small scenes
 };
 
-/// The root's list, and the task that is to split it.
+/// Allocates the list of the root and pushes the task that splits it.
 template <class Ref>
-struct kd_plant {
+struct kd_init_root {
   Ref heap;
   kd_build_arguments args;
   kd_box box;
@@ -51,12 +52,12 @@ struct kd_plant {
     args.nodes[0] = root;
     args.counters->nodes = 1;
     if (root.list == nullptr) return args.counters->fail(kd_failure::no_memory, args.triangles);
-    if (args.limits.may_split(root.count, 0)) args.queue.push({kd_step::node, 0, 0});
+    if (args.limits.may_split(root.count, 0)) args.queue.push({kd_step::split, 0, 0});
   }
 };
 
-/// All triangles into the root's list.
-struct kd_fill {
+/// Writes all triangles to the root's list.
+struct kd_fill_root {
   kd_build_arguments args;
 
   QUARRY_DEVICE void operator()() const {
@@ -65,9 +66,9 @@ struct kd_fill {
   }
 };
 
-/// Frees the lists that nodes hold.
+/// Frees the lists of all nodes.
 template <class Ref>
-struct kd_clear {
+struct kd_free_lists {
   Ref heap;
   kd_build_arguments args;
   std::uint32_t nodes;
@@ -80,7 +81,7 @@ struct kd_clear {
   }
 };
 
-/// The lists of the leaves, one after the other; a warp a node.
+/// Concatenates the lists of the leaves; one warp per node.
 struct kd_gather {
   kd_build_arguments args;
   std::uint32_t nodes;
@@ -105,32 +106,33 @@ class kd_builder {
   using kernel = kd_build<typename heap_type::ref_type>;
   static constexpr abilities can = Allocator::can;
 
-  kd_builder(const kd_input& input, const kd_limits& limits, bytes pool, const kd_shape& shape = {})
-      : shape_(shape),
+  kd_builder(const kd_input& input, const kd_limits& limits, bytes pool,
+             const kd_build_config& config = {})
+      : config_(config),
         limits_(limits),
         root_(input.root),
         pool_(pool),
         heap_(std::in_place, pool),
         boxes_(input.boxes.size()),
-        nodes_(std::size_t{shape.nodes_a_triangle} * input.boxes.size() + 4096),
-        teams_(
-            std::min<std::size_t>(shape.most_teams, 256 + 32 * (input.boxes.size() / shape.part))),
-        slots_(nodes_.size() + 128 * (input.boxes.size() / shape.part)),
+        nodes_(std::size_t{config.nodes_per_triangle} * input.boxes.size() + 4096),
+        cooperative_splits_(std::min<std::size_t>(config.max_cooperative_splits,
+                                                  256 + 32 * (input.boxes.size() / config.chunk))),
+        slots_(nodes_.size() + 128 * (input.boxes.size() / config.chunk)),
         counters_(1) {
     boxes_.from_host(input.boxes);
   }
 
-  /// Builds a tree. `run(grid, kernel)` starts the kernel and comes back when it is done. Throws
-  /// out_of_memory and error; clear() is due all the same.
+  /// Builds a tree. `run(grid, kernel)` launches the kernel and waits for it. Throws out_of_memory
+  /// or error; also after an exception, clear() must precede the next build.
   template <class Run>
   void build(Run&& run) {
     const kd_build_arguments s = arguments();
-    launch<Backend>({1, 32}, kd_plant<typename heap_type::ref_type>{heap_->ref(), s, root_});
+    launch<Backend>({1, 32}, kd_init_root<typename heap_type::ref_type>{heap_->ref(), s, root_});
     check();
-    launch<Backend>(helpers(), kd_fill{s});
+    launch<Backend>(auxiliary_grid(), kd_fill_root{s});
     const kernel k(heap_->ref(), s);
-    run(shape_.blocks != 0 ? grid{.blocks = shape_.blocks, .threads = shape_.threads}
-                           : persistent_grid<Backend>(k, shape_.threads),
+    run(config_.blocks != 0 ? grid{.blocks = config_.blocks, .threads = config_.threads}
+                            : persistent_grid<Backend>(k, config_.threads),
         k);
     check();
   }
@@ -138,17 +140,17 @@ class kd_builder {
     build([](const grid& g, const kernel& k) { launch<Backend>(g, k); });
   }
 
-  /// What was built. Throws error where lists hold something that was not written there.
+  /// Copies the tree to the host. Throws error if a list contains an invalid triangle number.
   kd_tree tree() const;
 
   void clear() {
     const kd_counters c = counters();
     const std::uint32_t nodes = used_nodes(c);
     if (nodes != 0)
-      launch<Backend>(helpers(),
-                      kd_clear<typename heap_type::ref_type>{heap_->ref(), arguments(), nodes});
+      launch<Backend>(auxiliary_grid(), kd_free_lists<typename heap_type::ref_type>{
+                                            heap_->ref(), arguments(), nodes});
     zero(slots_, c.tail);
-    zero(teams_, c.teams);
+    zero(cooperative_splits_, c.cooperative_splits);
     counters_.fill_zero();
     if constexpr (!can.frees_one && can.frees_all) {
       heap_->reset();
@@ -164,17 +166,17 @@ class kd_builder {
   kd_build_arguments arguments() const {
     return {boxes_.data(),
             static_cast<std::uint32_t>(boxes_.size()),
-            shape_.part,
+            config_.chunk,
             limits_,
             nodes_.data(),
             static_cast<std::uint32_t>(nodes_.size()),
-            static_cast<std::uint32_t>(teams_.size()),
-            teams_.data(),
+            static_cast<std::uint32_t>(cooperative_splits_.size()),
+            cooperative_splits_.data(),
             counters_.data(),
             {slots_.data(), slots_.size(), counters_.data()}};
   }
-  /// For kernels in which lanes do not wait.
-  static grid helpers() {
+  /// The grid of the kernels that are not persistent.
+  static grid auxiliary_grid() {
     return {.blocks = std::is_same_v<Backend, cpu> ? 4u : 1024u, .threads = 256};
   }
   kd_counters counters() const { return counters_.to_host()[0]; }
@@ -187,14 +189,14 @@ class kd_builder {
   }
   void check() const;
 
-  kd_shape shape_;
+  kd_build_config config_;
   kd_limits limits_;
   kd_box root_;
   bytes pool_;
   std::optional<heap_type> heap_;
   simt::array<kd_box, Backend> boxes_;
   simt::array<kd_node, Backend> nodes_;
-  simt::array<kd_team, Backend> teams_;
+  simt::array<kd_cooperative_split, Backend> cooperative_splits_;
   simt::array<std::uint64_t, Backend> slots_;
   simt::array<kd_counters, Backend> counters_;
 };
@@ -202,21 +204,21 @@ class kd_builder {
 template <class Allocator, class Backend>
 void kd_builder<Allocator, Backend>::check() const {
   const kd_counters c = counters();
-  const std::string node = "a node of " + std::to_string(c.failed_at) + " triangles";
+  const std::string node = "a node of " + std::to_string(c.failed_node_size) + " triangles";
   switch (static_cast<kd_failure>(c.failure)) {
     case kd_failure::none: return;
     case kd_failure::no_memory:
       throw out_of_memory("the heap of " + to_text(pool_) + " has no room for the lists of " +
-                          node + "; a larger heap helps");
+                          node + "; increase the heap");
     case kd_failure::no_nodes:
       throw error("the tree has more than " + std::to_string(nodes_.size()) +
-                  " nodes; a larger leaf size helps");
+                  " nodes; increase the leaf size");
     case kd_failure::no_slots:
       throw error("the build has more than " + std::to_string(slots_.size()) +
-                  " tasks; a larger leaf size helps");
+                  " tasks; increase the leaf size");
     case kd_failure::corrupt:
       throw error("the list of " + node +
-                  " holds what nobody wrote there: its memory was given to two");
+                  " has been overwritten: the heap handed out its memory twice");
   }
 }
 
@@ -234,7 +236,7 @@ kd_tree kd_builder<Allocator, Backend>::tree() const {
   }
   offsets.from_host(first);
   simt::array<std::uint32_t, Backend> gathered(total);
-  launch<Backend>(helpers(), kd_gather{arguments(), count, offsets.data(), gathered.data()});
+  launch<Backend>(auxiliary_grid(), kd_gather{arguments(), count, offsets.data(), gathered.data()});
   const std::vector<std::uint32_t> lists = gathered.to_host();
 
   kd_tree tree;
@@ -252,7 +254,7 @@ kd_tree kd_builder<Allocator, Backend>::tree() const {
         const std::uint32_t triangle = lists[first[i] + k];
         if (triangle >= boxes_.size())
           throw error("a leaf holds triangle " + std::to_string(triangle) + " of " +
-                      std::to_string(boxes_.size()) + ": its memory was given to two");
+                      std::to_string(boxes_.size()) + ": the heap handed out its memory twice");
         tree.references.push_back(triangle);
       }
       std::sort(tree.references.begin() + begin, tree.references.end());

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// kd_input: the boxes of a scene's triangles on the grid, and the way back from the grid to the
-/// scene.
+/// kd_input: the bounding boxes of a scene's triangles on the integer grid, and the mapping from
+/// grid coordinates back to the scene.
 ///
-/// Boxes are rounded outwards, so a triangle lies in its box; steps are equal along all axes, so
-/// surfaces keep their proportions.
+/// Boxes are rounded outwards, so that every triangle lies in its box. The step is equal along all
+/// axes, so that ratios of surfaces are preserved.
 
 #include "apps/kd_tree/rules.hpp"
 #include "apps/scene/scene.hpp"
@@ -19,10 +19,10 @@ namespace quarry::apps {
 struct kd_input {
   double origin[3] = {};
   double step = 1;
-  kd_box root;  // around all
+  kd_box root;  // bounding box of all triangles
   std::vector<kd_box> boxes;
 
-  double place(unsigned axis, std::uint32_t x) const { return origin[axis] + step * x; }
+  double position(unsigned axis, std::uint32_t x) const { return origin[axis] + step * x; }
 };
 
 inline kd_input make_kd_input(const scene& s) {

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Rays: a tree is right if a ray through it meets first what it meets first among all triangles.
+/// Validates a kd-tree by ray casting: the first hit found by traversing the tree must equal the
+/// first hit among all triangles.
 ///
-/// Planes are passed with some slack on both sides, many times what arithmetic loses; to look into
-/// a node too many is no error. A triangle is met or not by the same arithmetic on both ways, so
-/// the distances are equal to the last bit.
+/// The traversal enlarges every node by a slack that exceeds the rounding error many times;
+/// visiting an extra node is harmless. Both searches use the same intersection test, so the
+/// distances are equal bit for bit.
 
 #include "apps/kd_tree/grid.hpp"
 #include "apps/kd_tree/tree.hpp"
-#include "apps/scene/made.hpp"
+#include "apps/scene/generated.hpp"
 #include "apps/scene/scene.hpp"
 
 #include <algorithm>
@@ -20,20 +21,21 @@
 namespace quarry::apps {
 
 struct kd_ray {
-  double from[3];
-  double along[3];
+  double origin[3];
+  double direction[3];
 };
 
 inline constexpr double kd_miss = std::numeric_limits<double>::infinity();
 
-/// How far along the ray it meets the triangle (Möller, Trumbore 1997).
-inline double meets(const kd_ray& ray, const scene& s, std::uint32_t triangle) {
+/// Returns the ray parameter of the intersection with a triangle (Möller, Trumbore 1997), or
+/// kd_miss.
+inline double intersection_distance(const kd_ray& ray, const scene& s, std::uint32_t triangle) {
   double a[3] = {}, b[3] = {}, o[3] = {};
   for (unsigned i = 0; i < 3; ++i) {
     const double base = static_cast<double>(s.corner(triangle, 0)[i]);
     a[i] = static_cast<double>(s.corner(triangle, 1)[i]) - base;
     b[i] = static_cast<double>(s.corner(triangle, 2)[i]) - base;
-    o[i] = ray.from[i] - base;
+    o[i] = ray.origin[i] - base;
   }
   const auto cross = [](const double* u, const double* v, double* w) {
     for (unsigned i = 0; i < 3; ++i)
@@ -43,11 +45,11 @@ inline double meets(const kd_ray& ray, const scene& s, std::uint32_t triangle) {
     return u[0] * v[0] + u[1] * v[1] + u[2] * v[2];
   };
   double p[3] = {}, q[3] = {};
-  cross(ray.along, b, p);
+  cross(ray.direction, b, p);
   cross(o, a, q);
   const double volume = dot(a, p);
   if (volume == 0) return kd_miss;
-  const double u = dot(o, p) / volume, v = dot(ray.along, q) / volume, t = dot(b, q) / volume;
+  const double u = dot(o, p) / volume, v = dot(ray.direction, q) / volume, t = dot(b, q) / volume;
   return u >= 0 && v >= 0 && u + v <= 1 && t >= 0 ? t : kd_miss;
 }
 
@@ -61,14 +63,14 @@ class kd_tracer {
     visit(ray, 0, 0, kd_miss, best);
     return best;
   }
-  double first_hit_of_all(const kd_ray& ray) const {
+  double first_hit_brute_force(const kd_ray& ray) const {
     double best = kd_miss;
     for (std::uint32_t t = 0; t < scene_->size(); ++t)
-      best = std::min(best, meets(ray, *scene_, t));
+      best = std::min(best, intersection_distance(ray, *scene_, t));
     return best;
   }
 
-  /// From outside towards a point of a triangle's box: most meet something.
+  /// Returns a ray from outside the scene towards the centroid of a random triangle.
   kd_ray random_ray(scene_random& random) const {
     double size = 0, middle[3], away[3] = {};
     for (unsigned i = 0; i < 3; ++i) {
@@ -85,8 +87,8 @@ class kd_tracer {
                          static_cast<double>(scene_->corner(target, 1)[i]) +
                          static_cast<double>(scene_->corner(target, 2)[i])) /
                         3;
-      ray.from[i] = middle[i] + reach * away[i];
-      ray.along[i] = at - ray.from[i];
+      ray.origin[i] = middle[i] + reach * away[i];
+      ray.direction[i] = at - ray.origin[i];
     }
     return ray;
   }
@@ -98,13 +100,13 @@ class kd_tracer {
     const kd_tree_node& n = tree_->nodes[id];
     if (n.leaf()) {
       for (std::uint32_t i = n.first; i < n.first + n.count; ++i)
-        best = std::min(best, meets(ray, *scene_, tree_->references[i]));
+        best = std::min(best, intersection_distance(ray, *scene_, tree_->references[i]));
       return;
     }
     const double slack = input_->step * 1e-3;
-    const double distance = input_->place(n.axis, n.plane) - ray.from[n.axis];
-    const double speed = ray.along[n.axis];
-    if (std::abs(speed) * 1e12 < slack) {  // along the plane
+    const double distance = input_->position(n.axis, n.plane) - ray.origin[n.axis];
+    const double speed = ray.direction[n.axis];
+    if (std::abs(speed) * 1e12 < slack) {  // parallel to the plane
       if (distance > -slack) visit(ray, id + 1, begin, end, best);
       if (distance < slack) visit(ray, n.right, begin, end, best);
       return;
@@ -123,7 +125,7 @@ class kd_tracer {
 
 struct kd_ray_check {
   std::uint64_t hits = 0;
-  std::string problem;  // empty: all rays met the same
+  std::string problem;  // empty: all rays found the same hit
 };
 
 inline kd_ray_check check_rays(const scene& s, const kd_input& input, const kd_tree& tree,
@@ -133,12 +135,12 @@ inline kd_ray_check check_rays(const scene& s, const kd_input& input, const kd_t
   kd_ray_check result;
   for (std::uint64_t i = 0; i < rays; ++i) {
     const kd_ray ray = tracer.random_ray(random);
-    const double through = tracer.first_hit(ray), all = tracer.first_hit_of_all(ray);
+    const double through = tracer.first_hit(ray), all = tracer.first_hit_brute_force(ray);
     if (all != kd_miss) ++result.hits;
     if (through == all) continue;
     result.problem = "ray " + std::to_string(i) + " of seed " + std::to_string(seed) +
-                     " meets at " + std::to_string(through) + " of its length in the tree, at " +
-                     std::to_string(all) + " among all triangles";
+                     " hits at parameter " + std::to_string(through) + " in the tree, and at " +
+                     std::to_string(all) + " by brute force";
     break;
   }
   return result;

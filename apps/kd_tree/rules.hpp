@@ -1,26 +1,25 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What a kd-tree is made by: boxes, the planes that may split one, what a split costs, when to
-/// stop.
+/// The construction rules of a kd-tree: boxes, candidate planes, split costs, termination.
 ///
-/// Everything is counted in whole numbers on a grid of 2^18 steps along the scene's longest side.
-/// So a split is the same whoever finds it and in whatever order: lanes, one thread, a GPU or a
-/// CPU. Floating point would not do: sums depend on their order, and compilers fuse products
-/// differently.
+/// All quantities are integers on a grid of 2^18 steps along the longest side of the scene. Hence
+/// the best split does not depend on the order of evaluation, and a warp, a single thread, a GPU
+/// and a CPU find the same one. Floating-point sums depend on their order, and compilers contract
+/// products differently.
 ///
-///   planes of a box    multiples of a power of two above its lower side, 16 to 31 of them an axis
-///                      lower |···|···|···|···|·· upper      (fewer only where the grid has no more)
-///   left of plane s    boxes with lower < s, and those that lie in s: lower = upper = s
-///   right of plane s   boxes with upper > s: one that straddles s is on both sides, none on neither
-///   cost, in steps     leaf   2 A n                  A half the surface of a box, n its triangles:
-///                      split  A + 2 (A1 n1 + A2 n2)  a step down the tree costs 1, a triangle 2
+///   candidate planes   lower + k 2^shift for k = 1 ... count, 16 to 31 per axis, inside the box
+///                      lower |···|···|···|···|·· upper      (fewer if the side is shorter)
+///   left of plane s    boxes with lower < s, and boxes that lie in s: lower = upper = s
+///   right of plane s   boxes with upper > s; a box that straddles s is on both sides
+///   cost               leaf   2 A n                  A: half the surface, n: number of triangles;
+///                      split  A + 2 (A1 n1 + A2 n2)  a traversal step costs 1, a triangle test 2
 ///
-/// The surface area heuristic (MacDonald, Booth 1990): a ray that meets a box meets a part of it
-/// with a probability in proportion to its surface. Of equal costs the plane with the lower number
-/// wins, then the axis x, y, z.
+/// This is the surface area heuristic (MacDonald, Booth 1990): the probability that a ray which
+/// hits a box also hits a part of the box is the ratio of their surfaces. Ties are broken in favour
+/// of the lower plane number, then of the axis in the order x, y, z.
 ///
-/// A node is a leaf when it has `leaf_size` triangles or fewer, when it lies `most_depth` below the
-/// root, or when no split costs less than the leaf.
+/// A node is a leaf if it has at most `leaf_size` triangles, if its depth is `max_depth`, or if no
+/// split costs less than the leaf.
 
 #include "apps/scene/scene.hpp"
 
@@ -33,13 +32,14 @@ namespace quarry::apps {
 
 inline constexpr unsigned kd_grid_bits = 18;
 
-/// Corners on the grid, three coordinates to a word: a lane loads a box at once.
+/// A box on the grid. Each corner is packed into 64 bits, so that a lane loads a box with one
+/// 16-byte access.
 class alignas(16) kd_box {
  public:
   kd_box() = default;
 
-  QUARRY_DEVICE constexpr std::uint32_t lower(unsigned axis) const { return part(lower_, axis); }
-  QUARRY_DEVICE constexpr std::uint32_t upper(unsigned axis) const { return part(upper_, axis); }
+  QUARRY_DEVICE constexpr std::uint32_t lower(unsigned axis) const { return chunk(lower_, axis); }
+  QUARRY_DEVICE constexpr std::uint32_t upper(unsigned axis) const { return chunk(upper_, axis); }
   QUARRY_DEVICE constexpr void set_lower(unsigned axis, std::uint32_t x) { put(lower_, axis, x); }
   QUARRY_DEVICE constexpr void set_upper(unsigned axis, std::uint32_t x) { put(upper_, axis, x); }
   QUARRY_DEVICE constexpr std::uint32_t side(unsigned axis) const {
@@ -54,7 +54,7 @@ class alignas(16) kd_box {
   static constexpr std::uint64_t mask = (1u << bits) - 1;
   static_assert(bits > kd_grid_bits);
 
-  QUARRY_DEVICE static constexpr std::uint32_t part(std::uint64_t word, unsigned axis) {
+  QUARRY_DEVICE static constexpr std::uint32_t chunk(std::uint64_t word, unsigned axis) {
     return static_cast<std::uint32_t>(word >> (bits * axis) & mask);
   }
   QUARRY_DEVICE static constexpr void put(std::uint64_t& word, unsigned axis, std::uint32_t x) {
@@ -75,9 +75,9 @@ QUARRY_DEVICE constexpr bool goes_right(const kd_box& b, unsigned axis, std::uin
   return b.upper(axis) > plane;
 }
 
-/// The planes across one axis of a box, numbered 1 … count. All lie inside it.
+/// The candidate planes of one axis of a box, numbered 1 … count.
 struct kd_planes {
-  static constexpr std::uint32_t most = 31;
+  static constexpr std::uint32_t max_count = 31;
 
   std::uint32_t lower = 0;
   std::uint32_t shift = 0;
@@ -87,19 +87,21 @@ struct kd_planes {
     const std::uint32_t side = b.side(axis);
     if (side < 2) return {b.lower(axis), 0, 0};
     const std::uint32_t inside = side - 1;
-    const std::uint32_t shift = inside <= most ? 0 : log2_floor(inside) - 4;
+    const std::uint32_t shift = inside <= max_count ? 0 : log2_floor(inside) - 4;
     return {b.lower(axis), shift, inside >> shift};
   }
 
   QUARRY_DEVICE constexpr std::uint32_t position(std::uint32_t number) const {
     return lower + (number << shift);
   }
-  /// How many planes have the box on their right only: it is left of those with a higher number.
-  QUARRY_DEVICE constexpr std::uint32_t passed(const kd_box& b, unsigned axis) const {
+  /// Returns the entry bin of a box: the number of planes that are entirely below the box. The box
+  /// is left of exactly the planes with a higher number.
+  QUARRY_DEVICE constexpr std::uint32_t entry_bin(const kd_box& b, unsigned axis) const {
     return below(b.lower(axis) < b.upper(axis) ? b.lower(axis) + 1 : b.upper(axis));
   }
-  /// How many planes have the box on their right.
-  QUARRY_DEVICE constexpr std::uint32_t begun(const kd_box& b, unsigned axis) const {
+  /// Returns the exit bin of a box: the number of planes below its upper side. The box is right of
+  /// exactly the planes with a number up to that.
+  QUARRY_DEVICE constexpr std::uint32_t exit_bin(const kd_box& b, unsigned axis) const {
     return below(b.upper(axis));
   }
 
@@ -131,11 +133,11 @@ QUARRY_DEVICE constexpr std::uint64_t split_cost(const kd_box& b, unsigned axis,
   const std::uint64_t low = plane - b.lower(axis), high = b.upper(axis) - plane;
   return half_surface(b) + 2 * (half_surface(low, u, v) * left + half_surface(high, u, v) * right);
 }
-// No cost wraps: the longest sides and the most triangles on both of its own.
-static_assert((3ull << 2 * kd_grid_bits) < (1ull << 63) / (4ull * scene::most_triangles + 1));
+// The largest possible cost does not overflow: maximal sides, all triangles on both sides.
+static_assert((3ull << 2 * kd_grid_bits) < (1ull << 63) / (4ull * scene::max_triangles + 1));
 
 struct kd_split {
-  std::uint32_t axis = 3;  // 3: none is better than a leaf
+  std::uint32_t axis = 3;  // 3: no split is cheaper than a leaf
   std::uint32_t plane = 0;
   std::uint32_t left = 0;  // triangles
   std::uint32_t right = 0;
@@ -151,23 +153,23 @@ QUARRY_DEVICE constexpr kd_box right_part(kd_box b, const kd_split& s) {
   return b;
 }
 
-// ---- when to stop ------------------------------------------------------------------------------
+// ---- termination -------------------------------------------------------------------------------
 
 struct kd_limits {
-  /// Trees over scanned meshes then have about as many lists as those of Vinkler and Havran (2014):
-  /// 3 to 5 a triangle.
-  static constexpr std::uint32_t usual_leaf_size = 7;
+  /// With this value, trees of scanned meshes have 3 to 5 lists per triangle, as in Vinkler and
+  /// Havran (2014).
+  static constexpr std::uint32_t default_leaf_size = 7;
 
-  std::uint32_t leaf_size = usual_leaf_size;
-  std::uint32_t most_depth = 0;
+  std::uint32_t leaf_size = default_leaf_size;
+  std::uint32_t max_depth = 0;
 
-  /// The usual depth for n triangles: 8 + 1.3 log2 n.
-  static constexpr kd_limits usual(std::uint32_t triangles,
-                                   std::uint32_t leaf_size = usual_leaf_size) {
+  /// The limits for n triangles: the maximum depth is 8 + 1.3 log2 n.
+  static constexpr kd_limits default_for(std::uint32_t triangles,
+                                         std::uint32_t leaf_size = default_leaf_size) {
     return {leaf_size, 8 + 13 * (triangles == 0 ? 0 : log2_ceil(triangles)) / 10};
   }
   QUARRY_DEVICE constexpr bool may_split(std::uint32_t triangles, std::uint32_t depth) const {
-    return triangles > leaf_size && depth < most_depth;
+    return triangles > leaf_size && depth < max_depth;
   }
 };
 

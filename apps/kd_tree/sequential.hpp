@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The same tree by one thread, in the plainest way: what a parallel build is held against. It asks
-/// on which side of a plane a box lies, and never computes a bin.
+/// kd_sequential: the single-threaded reference implementation of the build. It classifies boxes by
+/// goes_left() and goes_right() only, and shares no binning code with the kernel.
 
 #include "apps/kd_tree/grid.hpp"
 #include "apps/kd_tree/tree.hpp"
@@ -62,12 +62,12 @@ class kd_sequential {
     if (!limits_.may_split(n, depth)) return best;
     std::uint64_t least = leaf_cost(box, n);
     kd_planes planes[3];
-    std::uint32_t left[3][kd_planes::most + 1], right[3][kd_planes::most + 1];
+    std::uint32_t left[3][kd_planes::max_count + 1], right[3][kd_planes::max_count + 1];
     for (unsigned axis = 0; axis < 3; ++axis) {
       planes[axis] = kd_planes::across(box, axis);
       count_sides(planes[axis], axis, triangles, left[axis], right[axis]);
     }
-    for (std::uint32_t number = 1; number <= kd_planes::most; ++number)
+    for (std::uint32_t number = 1; number <= kd_planes::max_count; ++number)
       for (unsigned axis = 0; axis < 3; ++axis) {
         if (number > planes[axis].count) continue;
         const std::uint32_t at = planes[axis].position(number);
@@ -80,14 +80,14 @@ class kd_sequential {
     return best;
   }
 
-  /// How many lie left and right of each plane. Whoever is left of a plane is left of all after it,
-  /// whoever is right of one is right of all before it: the plane where that changes is searched
-  /// for.
+  /// Counts the boxes left and right of each plane. A box that is left of a plane is left of all
+  /// later planes, and a box that is right of a plane is right of all earlier planes; a binary
+  /// search finds the plane where this changes.
   void count_sides(const kd_planes& planes, unsigned axis, const list& triangles,
                    std::uint32_t* left, std::uint32_t* right) const {
-    std::uint32_t numbers[kd_planes::most];
+    std::uint32_t numbers[kd_planes::max_count];
     std::iota(numbers, numbers + planes.count, 1u);
-    std::uint32_t change[kd_planes::most + 2] = {}, end[kd_planes::most + 2] = {};
+    std::uint32_t change[kd_planes::max_count + 2] = {}, end[kd_planes::max_count + 2] = {};
     for (const std::uint32_t t : triangles) {
       const kd_box& b = input_->boxes[t];
       ++change[1 + (std::partition_point(

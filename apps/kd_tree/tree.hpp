@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// kd_tree: a finished tree on the host, in one order that all builders agree on.
+/// kd_tree: a complete tree on the host, in canonical form.
 ///
-///   nodes        a parent, its left subtree, its right subtree: the left child is the next node
-///   references   the triangles of the leaves, leaf after leaf, each leaf's in rising order
+///   nodes        in preorder: the left child of node i is node i + 1
+///   references   the triangles of the leaves, in the order of the leaves, ascending per leaf
 ///
-/// So two trees are the same if their parts are.
+/// Equal trees have equal arrays.
 
 #include "apps/kd_tree/rules.hpp"
 
@@ -19,17 +19,18 @@
 
 namespace quarry::apps {
 
-/// Bytes asked for to hold n triangle numbers: whole multiples of 16, as in Vinkler and Havran
-/// (2014).
+/// Returns the size of the allocation for n triangle numbers: a multiple of 16 bytes, as in Vinkler
+/// and Havran (2014).
 QUARRY_DEVICE constexpr std::uint64_t kd_list_bytes(std::uint64_t n) {
   return align_up(n * sizeof(std::uint32_t), block_alignment);
 }
 
 struct kd_tree_node {
   kd_box box;
-  std::uint32_t count = 0;  // triangles in it; a leaf's are references[first] and on
+  std::uint32_t count =
+      0;  // triangles; those of a leaf are references[first ... first + count - 1]
   std::uint32_t first = 0;
-  std::uint32_t right = 0;  // the right child; 0: a leaf
+  std::uint32_t right = 0;  // right child; 0: a leaf
   std::uint32_t plane = 0;
   std::uint8_t axis = 3;
   std::uint8_t depth = 0;
@@ -43,8 +44,8 @@ struct kd_tree {
   std::vector<std::uint32_t> references;
 };
 
-/// Where they first differ; empty: nowhere.
-inline std::string difference(const kd_tree& a, const kd_tree& b) {
+/// Returns a description of the first difference of two trees; empty if they are equal.
+inline std::string first_difference(const kd_tree& a, const kd_tree& b) {
   const auto text = [](const kd_tree_node& n) {
     std::string s =
         n.leaf() ? "a leaf"
@@ -68,23 +69,23 @@ inline std::string difference(const kd_tree& a, const kd_tree& b) {
   return std::to_string(a.nodes.size()) + " nodes, and " + std::to_string(b.nodes.size());
 }
 
-/// The columns of Table 2 of Vinkler and Havran (2014), and what else a tree tells. A node with
-/// triangles was one allocation, a node that was split one deallocation.
-struct kd_figures {
+/// Statistics of a tree, among them the columns of Table 2 of Vinkler and Havran (2014). A node
+/// with triangles is one allocation; a split node is one deallocation.
+struct kd_statistics {
   std::uint64_t nodes = 0;
   std::uint64_t leaves = 0;
-  std::uint64_t references = 0;  // of leaves to triangles
+  std::uint64_t references = 0;  // from leaves to triangles
   std::uint64_t depth = 0;
   std::uint64_t allocations = 0;
-  std::uint64_t bytes = 0;   // of all allocations
-  double mean = 0;           // bytes of an allocation
-  double deviation = 0;      // the standard one
-  std::uint64_t digest = 0;  // equal for equal trees, and hardly for others
+  std::uint64_t bytes = 0;   // total size of all allocations
+  double mean = 0;           // mean allocation size, bytes
+  double deviation = 0;      // standard deviation of the allocation size, bytes
+  std::uint64_t digest = 0;  // hash of the tree
 };
 
-inline kd_figures figures_of(const kd_tree& tree) {
-  kd_figures f;
-  f.digest = 0xcbf29ce484222325u;  // FNV-1a (Fowler, Noll, Vo 1991), a word at a time
+inline kd_statistics statistics_of(const kd_tree& tree) {
+  kd_statistics f;
+  f.digest = 0xcbf29ce484222325u;  // FNV-1a (Fowler, Noll, Vo 1991), word by word
   const auto mix = [&](std::uint64_t word) {
     f.digest = (f.digest ^ word) * 0x100000001b3u, f.digest ^= f.digest >> 29;
   };

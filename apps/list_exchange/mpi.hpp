@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The lists of list_exchange.hpp, fetched and stored node by node, as languages with global
-/// pointers do it: what moving whole regions is compared to.
+/// The baseline for list_exchange.hpp: the same lists, read and written node by node, as languages
+/// with global pointers do.
 ///
-///   one-sided       MPI_Get of a node, change, MPI_Put, in a window over the owner's memory: what
-///                   upc_memget and upc_memput come to
-///   request-reply   a message asks for a node, or carries one back; the owner answers while it
-///                   does its own work: UPC over MPI messages (Lyberis et al. 2012)
+///   one-sided       MPI_Get a node, modify it, MPI_Put it, in a window over the owner's memory;
+///                   this corresponds to upc_memget and upc_memput
+///   request-reply   one message requests a node or returns one; the owner polls for requests while
+///                   it works; this corresponds to UPC over MPI messages (Lyberis et al. 2012)
 ///
-/// A pointer is the number of a node in its owner's memory. Nodes lie in the order of a
-/// permutation, so that following the list is no walk through an array.
+/// A pointer is the index of a node in its owner's array. The nodes are placed in the array by a
+/// random permutation, so that traversing the list is not a sequential scan.
 
 #include "apps/list_exchange/list_exchange.hpp"
 
@@ -40,7 +40,7 @@ inline unsigned size_of(MPI_Comm workers) {
   return static_cast<unsigned>(size);
 }
 
-/// The list in its owner's memory; it starts at node `first`.
+/// A list in its owner's memory. `first` is the index of its head.
 struct numbered_list {
   std::vector<numbered_node> nodes;
   std::uint64_t first = no_more_nodes;
@@ -57,11 +57,12 @@ struct numbered_list {
   }
 };
 
-/// Gets and puts in a window that is open for all the time.
+/// One-sided access in a passive-target epoch that lasts as long as the object.
 class one_sided {
  public:
   one_sided(MPI_Comm workers, numbered_list& list) {
-    // Not every build of MPI can make windows everywhere: that is to be said, not the end of all ranks.
+    // Some MPI builds cannot create windows on some transports. Report an error instead of aborting
+    // all ranks.
     MPI_Errhandler before = MPI_ERRHANDLER_NULL;
     MPI_Comm_get_errhandler(workers, &before);
     MPI_Comm_set_errhandler(workers, MPI_ERRORS_RETURN);
@@ -72,8 +73,7 @@ class one_sided {
     if (before != MPI_ERRORS_ARE_FATAL && before != MPI_ERRORS_RETURN) MPI_Errhandler_free(&before);
     if (outcome != MPI_SUCCESS)
       throw error(
-          "one-sided access: MPI can not make a window here (with Open MPI, try mpirun --mca osc "
-          "^ucx)");
+          "one-sided access: MPI_Win_create failed (with Open MPI, try mpirun --mca osc ^ucx)");
     MPI_Win_lock_all(MPI_MODE_NOCHECK, window_);
   }
   ~one_sided() {
@@ -102,8 +102,8 @@ class one_sided {
   MPI_Win window_ = MPI_WIN_NULL;
 };
 
-/// Both of a pair ask and answer at once. A peer that has its last answer says so and goes on
-/// answering until it is told the same.
+/// Request-reply access. Both partners issue requests and serve the requests of the other. A worker
+/// that has received its last reply sends `done`, and serves until it has received `done` itself.
 class request_reply {
  public:
   request_reply(MPI_Comm workers, numbered_list& list) : workers_(workers), list_(&list) {}
@@ -112,53 +112,53 @@ class request_reply {
     peer_ = static_cast<int>(peer);
     peer_done_ = false;
     for (std::uint64_t at = first; at != no_more_nodes; ++result.nodes_changed) {
-      parcel p = ask({get, at, {}});
-      change(p.node, me);
-      ask({put, at, p.node});
-      at = p.node.next;
+      message m = request({get, at, {}});
+      change(m.node, me);
+      request({put, at, m.node});
+      at = m.node.next;
     }
-    const parcel bye{done, 0, {}};
-    MPI_Send(&bye, sizeof bye, MPI_BYTE, peer_, request_tag, workers_);
+    const message last{done, 0, {}};
+    MPI_Send(&last, sizeof last, MPI_BYTE, peer_, request_tag, workers_);
     while (!peer_done_) serve();
   }
   void finish_stage() {}
 
  private:
-  enum request : std::uint64_t { get, put, done };
-  struct parcel {
-    request what;
-    std::uint64_t at;
+  enum kind : std::uint64_t { get, put, done };
+  struct message {
+    kind what;
+    std::uint64_t index;
     numbered_node node;
   };
   static constexpr int request_tag = 1, reply_tag = 2;
 
-  parcel ask(const parcel& question) {
-    parcel answer;
+  message request(const message& m) {
+    message reply;
     MPI_Request pending;
-    MPI_Irecv(&answer, sizeof answer, MPI_BYTE, peer_, reply_tag, workers_, &pending);
-    MPI_Send(&question, sizeof question, MPI_BYTE, peer_, request_tag, workers_);
+    MPI_Irecv(&reply, sizeof reply, MPI_BYTE, peer_, reply_tag, workers_, &pending);
+    MPI_Send(&m, sizeof m, MPI_BYTE, peer_, request_tag, workers_);
     for (int arrived = 0;;) {
       MPI_Test(&pending, &arrived, MPI_STATUS_IGNORE);
-      if (arrived) return answer;
+      if (arrived) return reply;
       serve();
     }
   }
-  /// Answers one request, if there is one.
+  /// Serves one request of the partner if one has arrived.
   void serve() {
     int there = 0;
     MPI_Iprobe(peer_, request_tag, workers_, &there, MPI_STATUS_IGNORE);
     if (!there) return;
-    parcel p;
-    MPI_Recv(&p, sizeof p, MPI_BYTE, peer_, request_tag, workers_, MPI_STATUS_IGNORE);
-    if (p.what == done) {
+    message m;
+    MPI_Recv(&m, sizeof m, MPI_BYTE, peer_, request_tag, workers_, MPI_STATUS_IGNORE);
+    if (m.what == done) {
       peer_done_ = true;
       return;
     }
-    if (p.what == get)
-      p.node = list_->nodes[p.at];
+    if (m.what == get)
+      m.node = list_->nodes[m.index];
     else
-      list_->nodes[p.at] = p.node;
-    MPI_Send(&p, sizeof p, MPI_BYTE, peer_, reply_tag, workers_);
+      list_->nodes[m.index] = m.node;
+    MPI_Send(&m, sizeof m, MPI_BYTE, peer_, reply_tag, workers_);
   }
 
   MPI_Comm workers_;
@@ -181,13 +181,13 @@ list_exchange_result exchange_by_node(MPI_Comm workers, const list_exchange_opti
   charge(result.build.computation);
   std::vector<std::uint64_t> firsts(count);
   MPI_Allgather(&list.first, 1, MPI_UINT64_T, firsts.data(), 1, MPI_UINT64_T, workers);
-  if (count > 1) {  // some MPIs have no windows for one
+  if (count > 1) {  // some MPI builds cannot create a window for one rank
     Transport transport(workers, list);
     MPI_Barrier(workers);
     since = MPI_Wtime();
     for (unsigned round = 0; round < options.rounds; ++round)
       for (unsigned stage = 0; stage < pairing_stages(count); ++stage) {
-        if (const unsigned peer = partner(me, stage, count); peer != nobody)
+        if (const unsigned peer = partner(me, stage, count); peer != no_partner)
           transport.change_list(peer, firsts[peer], me, result);
         MPI_Barrier(workers);
         transport.finish_stage();
@@ -200,14 +200,15 @@ list_exchange_result exchange_by_node(MPI_Comm workers, const list_exchange_opti
   std::size_t number = 0;
   for (std::uint64_t at = list.first; at != no_more_nodes; at = list.nodes[at].next)
     result.correct =
-        as_expected(list.nodes[at], me, number++, count, options.rounds) && result.correct;
+        has_expected_words(list.nodes[at], me, number++, count, options.rounds) && result.correct;
   result.correct = result.correct && number == options.nodes;
   return result;
 }
 
 }  // namespace detail
 
-/// The workers of a cluster under mpirun, in order. Collective among them; no scheduler takes part.
+/// A communicator of the workers of a cluster under mpirun, in order of their numbers. The
+/// constructor is collective among the workers; schedulers do not take part.
 class worker_communicator {
  public:
   explicit worker_communicator(cluster::worker& w) {
@@ -230,8 +231,8 @@ class worker_communicator {
   MPI_Comm comm_ = MPI_COMM_NULL;
 };
 
-/// Collective among the workers. The nodes' changes are part of the exchange: they happen between
-/// two transfers of a node.
+/// Runs the exchange node by node. Collective among the workers. `exchange` includes the
+/// modification of the nodes, which happens between the two transfers of a node.
 inline list_exchange_result run(MPI_Comm workers, node_transport how,
                                 const list_exchange_options& options) {
   return how == node_transport::one_sided

@@ -1,10 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Pictures as SVG: the edges of a triangulation, bodies seen from above in the colours of their
-/// workers. One path for each colour and coordinates in whole pixels: files stay small.
+/// SVG pictures: the edges of a triangulation, and a projection of bodies coloured by worker. One
+/// path per colour and integer pixel coordinates keep the files small.
 
 #include "apps/barnes_hut/bodies.hpp"
-#include "apps/delaunay/mesh_check.hpp"
+#include "apps/delaunay/check.hpp"
 
 #include <algorithm>
 #include <cmath>
@@ -28,7 +28,7 @@ inline void begin_svg(std::ostream& out) {
 inline void path(std::ostream& out, const std::string& steps, const std::string& style) {
   if (!steps.empty()) out << "<path fill=\"none\" " << style << " d=\"" << steps << "\"/>\n";
 }
-/// As far around the circle of colours from each other as there are workers.
+/// Returns a stroke attribute; the owners' hues are equidistant.
 inline std::string colour(std::size_t owner, std::size_t owners) {
   return "stroke=\"hsl(" + std::to_string(360 * owner / std::max<std::size_t>(owners, 1)) +
          ",70%,45%)\"";
@@ -36,7 +36,7 @@ inline std::string colour(std::size_t owner, std::size_t owners) {
 
 }  // namespace detail
 
-/// Every edge once. Requires: the square has corners 0 and side.
+/// Draws every edge once. Requires: the mesh covers [0, side]^2.
 inline void draw_mesh(std::ostream& out, std::span<const corners> mesh, std::int32_t side) {
   const auto pixel = [&](std::int32_t v) {
     return static_cast<int>(std::int64_t{v} * detail::canvas / side);
@@ -47,7 +47,7 @@ inline void draw_mesh(std::ostream& out, std::span<const corners> mesh, std::int
       const grid_point a = t[i], b = t[after(i)];
       const bool border =
           (a.x == b.x && (a.x == 0 || a.x == side)) || (a.y == b.y && (a.y == 0 || a.y == side));
-      if (!border && !(a < b)) continue;  // its other triangle has it the other way round
+      if (!border && !(a < b)) continue;  // the other triangle of this edge draws it
       const int x = pixel(a.x), y = pixel(a.y);
       steps += 'M' + std::to_string(x) + ' ' + std::to_string(y) + 'l' +
                std::to_string(pixel(b.x) - x) + ' ' + std::to_string(pixel(b.y) - y);
@@ -57,7 +57,7 @@ inline void draw_mesh(std::ostream& out, std::span<const corners> mesh, std::int
   out << "</svg>\n";
 }
 
-/// What lies within `radius` of the origin, along z.
+/// Draws the projection along z of the bodies with |x|, |y| < radius.
 inline void draw_bodies(std::ostream& out, std::span<const body> bodies, double radius = 2) {
   std::vector<std::string> dots;  // by owner
   const double scale = detail::canvas / (2 * radius);

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Wavefront OBJ: the points and faces of a text file; everything else in it is passed over.
+/// Reads the points and faces of a Wavefront OBJ file and ignores all other statements.
 ///
 ///   v x y z                 a point
-///   f 1 2/7 3//9 -1         a face of points, counted from 1, or backwards from the last one so far
-///   a \ at a line's end     goes on in the next line
+///   f 1 2/7 3//9 -1         a face: point indices from 1; negative: from the last point back
+///   \ at the end of a line  continues the statement on the next line
+///
+/// Errors name the file and the line. docs/dependencies.md explains why no library is used.
 
 #include "apps/scene/scene.hpp"
 
@@ -39,21 +41,21 @@ class obj_reader {
     throw scene_error(scene_.name + ":" + std::to_string(line_) + ": " + why);
   }
 
-  /// Joined with the lines it goes on in; line_ is the last of them.
+  /// Reads a line and its continuation lines. line_ is the number of the last one.
   bool next_line(std::string& line) {
     line.clear();
     for (std::string part; std::getline(*in_, part);) {
       ++line_;
       while (!part.empty() && (part.back() == '\r' || part.back() == ' ')) part.pop_back();
-      const bool goes_on = !part.empty() && part.back() == '\\';
-      if (goes_on) part.back() = ' ';
+      const bool continues = !part.empty() && part.back() == '\\';
+      if (continues) part.back() = ' ';
       line += part;
-      if (!goes_on) return true;
+      if (!continues) return true;
     }
     return !line.empty();
   }
 
-  /// The next of the line; empty at its end.
+  /// Returns the next word of the line; empty at the end of the line.
   std::string_view word() {
     const std::size_t begin = std::min(rest_.find_first_not_of(" \t"), rest_.size());
     const std::size_t end = std::min(rest_.find_first_of(" \t", begin), rest_.size());
@@ -73,7 +75,7 @@ class obj_reader {
   void read_point() {
     std::string_view text[3];
     for (std::string_view& t : text)
-      if ((t = word()).empty()) fail("a point has three coordinates");
+      if ((t = word()).empty()) fail("a point needs three coordinates");
     scene_.points.push_back({number(text[0]), number(text[1]), number(text[2])});
   }
 
@@ -82,11 +84,12 @@ class obj_reader {
     std::int64_t n = 0;
     const auto [end, problem] = std::from_chars(first.data(), first.data() + first.size(), n);
     if (problem != std::errc() || end != first.data() + first.size())
-      fail("'" + std::string(text) + "' is not the number of a point");
+      fail("'" + std::string(text) + "' is not a point index");
     const auto count = static_cast<std::int64_t>(scene_.points.size());
     const std::int64_t at = n < 0 ? count + n : n - 1;
     if (n == 0 || at < 0 || at >= count)
-      fail("a face with point " + std::to_string(n) + ", of " + std::to_string(count) + " so far");
+      fail("point index " + std::to_string(n) + " is out of range; the file has " +
+           std::to_string(count) + " points before this line");
     return static_cast<std::uint32_t>(at);
   }
 
@@ -94,7 +97,7 @@ class obj_reader {
     corners_.clear();
     for (std::string_view text = word(); !text.empty(); text = word())
       corners_.push_back(corner(text));
-    if (corners_.size() < 3) fail("a face has three corners at least");
+    if (corners_.size() < 3) fail("a face needs at least three corners");
     scene_.add_polygon(corners_);
   }
 

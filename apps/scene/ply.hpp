@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// PLY (Turk 1994): a header of text that says what follows, then that, as text or as bytes.
+/// Reads a PLY file (Turk 1994): a text header that describes the elements, then the elements as
+/// text or binary data.
 ///
 ///   ply
 ///   format ascii 1.0 | binary_little_endian 1.0 | binary_big_endian 1.0
-///   element vertex 8                       so many of these …
-///   property float x                       … and each is these numbers, in this order
+///   element vertex 8                       the number of elements …
+///   property float x                       … and the values of each element, in this order
 ///   element face 6
-///   property list uchar int vertex_indices      a list: how long it is, then its members
+///   property list uchar int vertex_indices      a list: its length, then its items
 ///   end_header
 ///
-/// Read are x, y and z of `vertex` and the list `vertex_indices` or `vertex_index` of `face`, in
-/// any numeric type; other properties and elements are passed over. What is wrong is told with its
-/// line, in binary parts with the element's number.
+/// The reader uses x, y and z of `vertex` and the list `vertex_indices` or `vertex_index` of
+/// `face`, in any numeric type, and ignores other properties and elements. Errors name the line, or
+/// the number of the element in binary data. docs/dependencies.md explains why no library is used.
 
 #include "apps/scene/scene.hpp"
 
@@ -36,7 +37,7 @@ struct ply_property {
   std::string name;
   ply_type type = ply_type::f32;
   bool list = false;
-  ply_type length_type = ply_type::u8;  // of a list
+  ply_type length_type = ply_type::u8;  // of a list's length
 };
 
 struct ply_element {
@@ -63,19 +64,19 @@ class ply_reader {
     throw scene_error(scene_.name + ":" + place_ + why);
   }
 
-  // ---- the header ------------------------------------------------------------------------------
+  // ---- header ----------------------------------------------------------------------------------
 
   std::string next_line() {
     std::string line;
     place_ = std::to_string(++line_) + ": ";
-    if (!std::getline(*in_, line)) fail("the file ends here");
+    if (!std::getline(*in_, line)) fail("unexpected end of file");
     if (!line.empty() && line.back() == '\r') line.pop_back();
     return line;
   }
 
   void read_header() {
-    if (next_line() != "ply") fail("a PLY file begins with the line 'ply'");
-    bool formed = false;
+    if (next_line() != "ply") fail("the first line of a PLY file must be 'ply'");
+    bool has_format = false;
     for (;;) {
       std::istringstream words(next_line());
       std::string kind;
@@ -83,7 +84,7 @@ class ply_reader {
       if (kind == "end_header") break;
       if (kind.empty() || kind == "comment" || kind == "obj_info") continue;
       if (kind == "format") {
-        read_format(words), formed = true;
+        read_format(words), has_format = true;
       } else if (kind == "element") {
         ply_element e;
         if (!(words >> e.name >> e.count)) fail("expected 'element NAME COUNT'");
@@ -91,10 +92,10 @@ class ply_reader {
       } else if (kind == "property") {
         read_property(words);
       } else {
-        fail("'" + kind + "' is no word of a PLY header");
+        fail("'" + kind + "' is not a keyword of a PLY header");
       }
     }
-    if (!formed) fail("the header ends without a format");
+    if (!has_format) fail("the header has no format");
   }
 
   void read_format(std::istream& words) {
@@ -119,11 +120,11 @@ class ply_reader {
     words >> name;
     for (std::size_t i = 0; i < std::size(names); ++i)
       if (name == names[i][0] || name == names[i][1]) return static_cast<ply_type>(i);
-    fail("'" + name + "' is not a type of PLY");
+    fail("'" + name + "' is not a PLY type");
   }
 
   void read_property(std::istream& words) {
-    if (elements_.empty()) fail("a property before the first element");
+    if (elements_.empty()) fail("property before the first element");
     ply_property p;
     const auto before = words.tellg();
     std::string first;
@@ -131,16 +132,16 @@ class ply_reader {
     p.list = first == "list";
     if (p.list) {
       p.length_type = read_type(words);
-      if (p.length_type >= ply_type::f32) fail("the length of a list is a whole number");
+      if (p.length_type >= ply_type::f32) fail("the length of a list must have an integer type");
     } else {
       words.seekg(before);
     }
     p.type = read_type(words);
-    if (!(words >> p.name)) fail("a property without a name");
+    if (!(words >> p.name)) fail("property without a name");
     elements_.back().properties.push_back(std::move(p));
   }
 
-  // ---- what follows ----------------------------------------------------------------------------
+  // ---- elements --------------------------------------------------------------------------------
 
   void read_element(const ply_element& e) {
     const bool points = e.name == "vertex";
@@ -167,7 +168,7 @@ class ply_reader {
     return name == "vertex_indices" || name == "vertex_index";
   }
 
-  /// All of the names, or `enough` of them.
+  /// Fails unless the element has all of the named properties, or at least `enough` of them.
   void check_has(const ply_element& e, std::vector<std::string_view> names,
                  std::size_t enough = 0) {
     std::size_t found = 0;
@@ -178,7 +179,7 @@ class ply_reader {
     std::string text;
     for (const std::string_view name : names) text += " " + std::string(name);
     place_ = " ";
-    fail("element " + e.name + " lacks a property of" + text);
+    fail("element " + e.name + " lacks one of the properties" + text);
   }
 
   void begin_element(const ply_element& e, std::uint64_t number) {
@@ -194,11 +195,12 @@ class ply_reader {
     }
   }
 
-  /// The last value of the property; a list's go to corners_ where they are wanted.
+  /// Reads a property. Returns its last value. Appends the items of a list to corners_ if `keep`.
   double read_values(const ply_property& p, bool keep) {
     if (!p.list) return read_number(p.type);
     const double length = read_number(p.length_type);
-    if (length < 0) fail("a list of " + std::to_string(static_cast<std::int64_t>(length)));
+    if (length < 0)
+      fail("list length " + std::to_string(static_cast<std::int64_t>(length)) + " is negative");
     double value = 0;
     for (auto left = static_cast<std::uint64_t>(length); left != 0; --left) {
       value = read_number(p.type);
@@ -210,15 +212,15 @@ class ply_reader {
   std::uint32_t corner(double value) const {
     if (value >= 0 && value < 4294967296.0 && value == std::floor(value))
       return static_cast<std::uint32_t>(value);
-    fail("a face with the point " + std::to_string(value));
+    fail(std::to_string(value) + " is not a point index");
   }
 
   void add_face() {
-    if (corners_.size() < 3) fail("a face has three corners at least");
+    if (corners_.size() < 3) fail("a face needs at least three corners");
     for (const std::uint32_t c : corners_)
       if (c >= scene_.points.size())
-        fail("a face with point " + std::to_string(c) + ", of " +
-             std::to_string(scene_.points.size()) + " counted from 0");
+        fail("point index " + std::to_string(c) + " is out of range; the file has " +
+             std::to_string(scene_.points.size()) + " points, numbered from 0");
     scene_.add_polygon(corners_);
   }
 
@@ -240,7 +242,7 @@ class ply_reader {
   double read_text() {
     const std::size_t begin = std::min(rest_.find_first_not_of(" \t"), rest_.size());
     const std::size_t end = std::min(rest_.find_first_of(" \t", begin), rest_.size());
-    if (begin == end) fail("the line ends before its last number");
+    if (begin == end) fail("the line has too few numbers");
     double value = 0;
     const auto [read, problem] = std::from_chars(rest_.data() + begin, rest_.data() + end, value);
     if (problem != std::errc() || read != rest_.data() + end)
@@ -252,7 +254,7 @@ class ply_reader {
   template <class T>
   T read_bytes() {
     char bytes[sizeof(T)];
-    if (!in_->read(bytes, sizeof bytes)) fail("the file ends here");
+    if (!in_->read(bytes, sizeof bytes)) fail("unexpected end of file");
     if ((form_ == form::big) != (std::endian::native == std::endian::big))
       std::reverse(std::begin(bytes), std::end(bytes));
     T value;
@@ -265,7 +267,7 @@ class ply_reader {
   std::vector<ply_element> elements_;
   form form_ = form::text;
   std::uint64_t line_ = 0;
-  std::string place_;  // "12: " or " face 3 of 10: "
+  std::string place_;  // position for messages: "12: " or " face 3 of 10: "
   std::string text_;
   std::string_view rest_;
   std::vector<std::uint32_t> corners_;

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// scene: triangles in space, and what makes a set of them one that can be worked with.
+/// scene: a triangle mesh, and its validation.
 
 #include <quarry/core/error.hpp>
 
@@ -11,7 +11,7 @@
 
 namespace quarry::apps {
 
-/// A file that is not what it claims to be, or triangles that nobody can use.
+/// A scene file is malformed, or a mesh is unusable.
 class scene_error : public error {
  public:
   using error::error;
@@ -22,14 +22,14 @@ struct scene_point {
   float operator[](unsigned axis) const { return axis == 0 ? x : axis == 1 ? y : z; }
 };
 
-/// Three numbers of points.
+/// A triangle, as three indices into scene::points.
 struct scene_triangle {
   std::uint32_t corner[3] = {};
 };
 
 struct scene {
-  /// Trees count in words of fixed width (kd_rules.hpp).
-  static constexpr std::uint32_t most_triangles = 1u << 22;
+  /// The largest mesh for which the costs of a kd-tree fit 64 bits (kd_tree/rules.hpp).
+  static constexpr std::uint32_t max_triangles = 1u << 22;
 
   std::string name;
   std::vector<scene_point> points;
@@ -40,27 +40,29 @@ struct scene {
     return points[triangles[triangle].corner[i]];
   }
 
-  /// Adds the triangles of a polygon, a fan from its first corner.
+  /// Triangulates a polygon as a fan around its first corner.
   void add_polygon(const std::vector<std::uint32_t>& corners) {
     for (std::size_t i = 2; i < corners.size(); ++i)
       triangles.push_back({{corners[0], corners[i - 1], corners[i]}});
   }
 };
 
-/// Throws scene_error.
+/// Throws scene_error if the mesh is empty or too large, a coordinate is not finite, or an index is
+/// out of range.
 inline void check_scene(const scene& s) {
   if (s.triangles.empty()) throw scene_error(s.name + ": no triangles");
-  if (s.triangles.size() > scene::most_triangles)
+  if (s.triangles.size() > scene::max_triangles)
     throw scene_error(s.name + ": " + std::to_string(s.triangles.size()) +
-                      " triangles; the most is " + std::to_string(scene::most_triangles));
+                      " triangles; the maximum is " + std::to_string(scene::max_triangles));
   for (std::size_t i = 0; i < s.points.size(); ++i)
     for (unsigned axis = 0; axis < 3; ++axis)
       if (!std::isfinite(s.points[i][axis]))
-        throw scene_error(s.name + ": point " + std::to_string(i + 1) + " lies nowhere");
+        throw scene_error(s.name + ": point " + std::to_string(i + 1) +
+                          " has a coordinate that is not finite");
   for (std::size_t i = 0; i < s.triangles.size(); ++i)
     for (const std::uint32_t corner : s.triangles[i].corner)
       if (corner >= s.points.size())
-        throw scene_error(s.name + ": triangle " + std::to_string(i + 1) + " has point " +
+        throw scene_error(s.name + ": triangle " + std::to_string(i + 1) + " references point " +
                           std::to_string(std::uint64_t{corner} + 1) + " of " +
                           std::to_string(s.points.size()));
 }

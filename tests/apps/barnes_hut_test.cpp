@@ -11,7 +11,7 @@ using namespace quarry;
 using namespace quarry::apps;
 
 struct outcome {
-  std::vector<barnes_hut_result> of;  // each worker
+  std::vector<barnes_hut_result> by_worker;
   cluster::leaks left;
   std::uint64_t own = 0, interactions = 0, sent = 0, built = 0;
 };
@@ -19,9 +19,9 @@ struct outcome {
 outcome simulate(unsigned workers, const barnes_hut_options& options, std::uint64_t seed = 1) {
   cluster::simulation s({.workers = workers, .seed = seed});
   outcome all;
-  all.of.resize(workers);
-  all.left = s.run([&](cluster::worker& w) { all.of[w.number()] = run(w, options); }).left;
-  for (const barnes_hut_result& r : all.of) {
+  all.by_worker.resize(workers);
+  all.left = s.run([&](cluster::worker& w) { all.by_worker[w.number()] = run(w, options); }).left;
+  for (const barnes_hut_result& r : all.by_worker) {
     all.own += r.own_bodies;
     all.interactions += r.interactions;
     all.sent += r.levels_sent;
@@ -30,11 +30,12 @@ outcome simulate(unsigned workers, const barnes_hut_options& options, std::uint6
   return all;
 }
 
-/// The same steps with sums over all pairs.
+/// The same steps by direct summation.
 std::vector<body> simulate_directly(const barnes_hut_options& options) {
   std::vector<body> bodies = plummer_sphere(options.bodies, options.seed);
   const auto accelerate = [&] {
-    for (body& b : bodies) b.acceleration = direct_pull(b.position, bodies, options.softening);
+    for (body& b : bodies)
+      b.acceleration = direct_acceleration(b.position, bodies, options.softening);
   };
   const auto kick = [&] {
     for (body& b : bodies) b.velocity += (0.5 * options.time_step) * b.acceleration;
@@ -49,7 +50,7 @@ std::vector<body> simulate_directly(const barnes_hut_options& options) {
   return bodies;
 }
 
-double farthest_apart(const std::vector<body>& a, const std::vector<body>& b) {
+double max_distance(const std::vector<body>& a, const std::vector<body>& b) {
   double most = 0;
   for (std::size_t i = 0; i < a.size(); ++i)
     most = std::max(most, length(a[i].position - b[i].position));
@@ -62,50 +63,50 @@ TEST(BarnesHut, PassesItsChecksForAnyPowerOfTwoOfWorkers) {
     EXPECT_EQ(all.own, 2000u);
     EXPECT_EQ(all.left.regions, 0u);
     EXPECT_EQ(all.left.objects, 0u);
-    for (const barnes_hut_result& r : all.of) EXPECT_TRUE(r.correct);
+    for (const barnes_hut_result& r : all.by_worker) EXPECT_TRUE(r.correct);
   }
 }
 
-TEST(BarnesHut, IsTheSumOverAllPairsWhenEveryCellIsOpened) {
+TEST(BarnesHut, EqualsDirectSummationWhenEveryCellIsOpened) {
   barnes_hut_options options{.bodies = 300, .steps = 5, .theta = 0, .keep = true};
   const std::vector<body> direct = simulate_directly(options);
   for (const unsigned workers : {1u, 4u, 16u}) {
     const outcome all = simulate(workers, options);
     EXPECT_EQ(all.interactions, 6u * 300 * 300);
-    EXPECT_LT(farthest_apart(all.of[workers - 1].bodies, direct), 1e-12);
+    EXPECT_LT(max_distance(all.by_worker[workers - 1].bodies, direct), 1e-12);
   }
 }
 
-TEST(BarnesHut, StaysNearTheSumOverAllPairs) {
+TEST(BarnesHut, StaysCloseToDirectSummation) {
   barnes_hut_options options{.bodies = 1000, .steps = 8, .theta = 0.5, .keep = true};
   const std::vector<body> direct = simulate_directly(options);
   for (const unsigned workers : {1u, 4u, 8u})
-    EXPECT_LT(farthest_apart(simulate(workers, options).of[0].bodies, direct), 1e-3);
+    EXPECT_LT(max_distance(simulate(workers, options).by_worker[0].bodies, direct), 1e-3);
 }
 
-TEST(BarnesHut, DoesTheSameWhateverTheNetworkDoes) {
+TEST(BarnesHut, GivesTheSameResultUnderAnyMessageOrder) {
   const barnes_hut_options options{.bodies = 500, .steps = 3, .check = false, .keep = true};
-  const std::vector<body> one = simulate(4, options, 1).of[0].bodies;
-  EXPECT_EQ(farthest_apart(simulate(4, options, 2).of[3].bodies, one), 0);
+  const std::vector<body> one = simulate(4, options, 1).by_worker[0].bodies;
+  EXPECT_EQ(max_distance(simulate(4, options, 2).by_worker[3].bodies, one), 0);
 }
 
-TEST(BarnesHut, SendsFewerLevelsToThoseFarAway) {
+TEST(BarnesHut, SendsFewerLevelsToDistantWorkers) {
   const outcome all = simulate(16, {.bodies = 4000, .steps = 1, .theta = 0.8, .check = false});
   EXPECT_LT(all.sent, all.built * 15 * 19 / 20);
 }
 
-TEST(BarnesHut, BalancesTheForcesOfWorkers) {
+TEST(BarnesHut, BalancesInteractionsBetweenWorkers) {
   const outcome all = simulate(8, {.bodies = 4000, .steps = 2});
-  EXPECT_LT(all.of[0].imbalance, 1.1);
+  EXPECT_LT(all.by_worker[0].imbalance, 1.1);
 }
 
-TEST(BarnesHut, GoesOnWithMoreWorkersThanBodies) {
+TEST(BarnesHut, RunsWithMoreWorkersThanBodies) {
   const outcome all = simulate(16, {.bodies = 5, .steps = 2, .theta = 0.3});
   EXPECT_EQ(all.own, 5u);
-  EXPECT_LT(all.of[0].force_error, force_error_bound(0.3));
+  EXPECT_LT(all.by_worker[0].force_error, force_error_bound(0.3));
 }
 
-TEST(BarnesHut, RefusesWhatItCanNotDo) {
+TEST(BarnesHut, RejectsInvalidWorkerCountsAndAngles) {
   for (const unsigned workers : {3u, 4u}) {
     cluster::simulation s({.workers = workers});
     s.run([](cluster::worker& w) {

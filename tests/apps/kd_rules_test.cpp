@@ -2,7 +2,7 @@
 #include "apps/kd_tree/grid.hpp"
 #include "apps/kd_tree/rays.hpp"
 #include "apps/kd_tree/sequential.hpp"
-#include "apps/scene/made.hpp"
+#include "apps/scene/generated.hpp"
 
 #include <gtest/gtest.h>
 
@@ -18,7 +18,7 @@ kd_box box_of(std::uint32_t lower, std::uint32_t upper) {
   return b;
 }
 
-TEST(KdBox, KeepsItsCornersApart) {
+TEST(KdBox, PacksItsCoordinatesIndependently) {
   kd_box b;
   for (unsigned axis = 0; axis < 3; ++axis) {
     b.set_lower(axis, 1000 + axis);
@@ -31,10 +31,10 @@ TEST(KdBox, KeepsItsCornersApart) {
   for (unsigned axis = 0; axis < 3; ++axis) EXPECT_EQ(b.upper(axis), (1u << kd_grid_bits) - axis);
 }
 
-TEST(KdPlanes, LieInsideTheBoxAndAreSixteenAtLeast) {
+TEST(KdPlanes, LieInsideTheBoxAndAreAtLeastSixteen) {
   for (std::uint32_t side = 0; side < 3000; ++side) {
     const kd_planes p = kd_planes::across(box_of(5, 5 + side), 1);
-    EXPECT_LE(p.count, kd_planes::most);
+    EXPECT_LE(p.count, kd_planes::max_count);
     EXPECT_GE(p.count, std::min(side < 2 ? 0 : side - 1, 16u)) << side;
     for (std::uint32_t k = 1; k <= p.count; ++k) {
       EXPECT_GT(p.position(k), p.position(k - 1));
@@ -43,7 +43,7 @@ TEST(KdPlanes, LieInsideTheBoxAndAreSixteenAtLeast) {
   }
 }
 
-TEST(KdPlanes, CountWhatTheSidesSay) {
+TEST(KdPlanes, GiveEntryAndExitBinsThatAgreeWithTheSides) {
   for (const std::uint32_t side : {1u, 2u, 31u, 32u, 33u, 100u}) {
     const kd_planes p = kd_planes::across(box_of(10, 10 + side), 0);
     for (std::uint32_t lower = 0; lower < 130; ++lower)
@@ -52,15 +52,15 @@ TEST(KdPlanes, CountWhatTheSidesSay) {
         for (std::uint32_t k = 1; k <= p.count; ++k) {
           const bool left = goes_left(b, 0, p.position(k)), right = goes_right(b, 0, p.position(k));
           ASSERT_TRUE(left || right);
-          ASSERT_EQ(left, p.passed(b, 0) < k);
-          ASSERT_EQ(right, p.begun(b, 0) >= k);
+          ASSERT_EQ(left, p.entry_bin(b, 0) < k);
+          ASSERT_EQ(right, p.exit_bin(b, 0) >= k);
         }
       }
   }
 }
 
-TEST(KdCosts, DoNotWrap) {
-  const std::uint32_t far = 1u << kd_grid_bits, most = scene::most_triangles;
+TEST(KdCosts, DoNotOverflow) {
+  const std::uint32_t far = 1u << kd_grid_bits, most = scene::max_triangles;
   const kd_box whole = box_of(0, far);
   EXPECT_GT(split_cost(whole, 2, far - 1, most, most), leaf_cost(whole, most));
   EXPECT_GT(leaf_cost(whole, most), leaf_cost(whole, most - 1));
@@ -68,25 +68,25 @@ TEST(KdCosts, DoNotWrap) {
             split_cost(whole, 0, far / 2, most, most - 1));
 }
 
-TEST(KdInput, PutsEveryTriangleIntoItsBox) {
+TEST(KdInput, BoundsEveryTriangleByItsBox) {
   const scene s = make_thin(500);
   const kd_input in = make_kd_input(s);
   for (std::uint32_t t = 0; t < s.size(); ++t)
     for (unsigned i = 0; i < 3; ++i)
       for (unsigned axis = 0; axis < 3; ++axis) {
         const double x = static_cast<double>(s.corner(t, i)[axis]), loss = 1e-6 * in.step;
-        EXPECT_GE(x, in.place(axis, in.boxes[t].lower(axis)) - loss);
-        EXPECT_LE(x, in.place(axis, in.boxes[t].upper(axis)) + loss);
+        EXPECT_GE(x, in.position(axis, in.boxes[t].lower(axis)) - loss);
+        EXPECT_LE(x, in.position(axis, in.boxes[t].upper(axis)) + loss);
         EXPECT_LE(in.boxes[t].upper(axis), in.root.upper(axis));
       }
 }
 
-/// Every leaf has exactly the triangles whose boxes take part in its own.
+/// Every leaf has all triangles whose boxes overlap its own.
 TEST(KdSequential, LosesNoTriangle) {
-  for (const made_scene& m : made_scenes) {
+  for (const generated_scene& m : generated_scenes) {
     const scene s = m.make(2000);
     const kd_input in = make_kd_input(s);
-    const kd_tree tree = kd_sequential(in, kd_limits::usual(s.size())).build();
+    const kd_tree tree = kd_sequential(in, kd_limits::default_for(s.size())).build();
     ASSERT_GT(tree.nodes.size(), 500u) << m.name;
     std::set<std::uint32_t> seen(tree.references.begin(), tree.references.end());
     EXPECT_EQ(seen.size(), s.size());
@@ -94,7 +94,7 @@ TEST(KdSequential, LosesNoTriangle) {
       if (!n.leaf()) continue;
       const std::set<std::uint32_t> has(tree.references.begin() + n.first,
                                         tree.references.begin() + n.first + n.count);
-      ASSERT_EQ(has.size(), n.count) << "a triangle twice";
+      ASSERT_EQ(has.size(), n.count) << "duplicate triangle";
       for (std::uint32_t t = 0; t < s.size(); ++t) {
         bool inside = true;
         for (unsigned axis = 0; axis < 3; ++axis)
@@ -111,11 +111,11 @@ TEST(KdSequential, LosesNoTriangle) {
   }
 }
 
-TEST(KdSequential, StopsWhereItIsTold) {
+TEST(KdSequential, RespectsMaxDepthAndLeafSize) {
   const scene s = make_tessellated(2000);
   const kd_input in = make_kd_input(s);
   for (const std::uint32_t depth : {0u, 1u, 5u}) {
-    const kd_figures f = figures_of(kd_sequential(in, {1, depth}).build());
+    const kd_statistics f = statistics_of(kd_sequential(in, {1, depth}).build());
     EXPECT_EQ(f.depth, depth);
     EXPECT_EQ(f.nodes, (2u << depth) - 1);
   }
@@ -126,15 +126,15 @@ TEST(KdSequential, StopsWhereItIsTold) {
     }
 }
 
-/// The columns of the paper, counted by hand on a tree of three nodes.
-TEST(KdFigures, CountListsAndTheirSizes) {
+/// The columns of the paper, computed by hand for a tree of three nodes.
+TEST(KdStatistics, CountListsAndTheirSizes) {
   kd_tree tree;
   tree.nodes.resize(3);
-  tree.nodes[0].count = 9, tree.nodes[0].right = 2;  // 36 bytes, asked for as 48
+  tree.nodes[0].count = 9, tree.nodes[0].right = 2;  // 36 bytes, allocated as 48
   tree.nodes[1].count = 8, tree.nodes[1].depth = 1;  // 32
   tree.nodes[2].count = 1, tree.nodes[2].first = 8;  // 16
   tree.references = {0, 1, 2, 3, 4, 5, 6, 7, 8};
-  const kd_figures f = figures_of(tree);
+  const kd_statistics f = statistics_of(tree);
   EXPECT_EQ(f.nodes, 3u);
   EXPECT_EQ(f.leaves, 2u);
   EXPECT_EQ(f.references, 9u);
@@ -145,47 +145,48 @@ TEST(KdFigures, CountListsAndTheirSizes) {
   EXPECT_NEAR(f.deviation, 13.0639, 1e-4);
 }
 
-// ---- what the oracles must see -----------------------------------------------------------------
+// ---- the checks detect damage ------------------------------------------------------------------
 
 struct damaged_tree : ::testing::Test {
   scene s = make_tessellated(800);
   kd_input in = make_kd_input(s);
-  kd_tree whole = kd_sequential(in, kd_limits::usual(s.size())).build();
+  kd_tree whole = kd_sequential(in, kd_limits::default_for(s.size())).build();
 
-  void expect_seen(const kd_tree& other) const {
-    EXPECT_NE(difference(whole, other), "");
-    EXPECT_NE(difference(other, whole), "");
-    EXPECT_NE(figures_of(whole).digest, figures_of(other).digest);
+  void expect_detected(const kd_tree& other) const {
+    EXPECT_NE(first_difference(whole, other), "");
+    EXPECT_NE(first_difference(other, whole), "");
+    EXPECT_NE(statistics_of(whole).digest, statistics_of(other).digest);
   }
 };
 using KdOracles = damaged_tree;
 
-TEST_F(KdOracles, FindNothingInTheSameTree) {
-  EXPECT_EQ(difference(whole, kd_sequential(in, kd_limits::usual(s.size())).build()), "");
+TEST_F(KdOracles, FindNoDifferenceBetweenEqualTrees) {
+  EXPECT_EQ(first_difference(whole, kd_sequential(in, kd_limits::default_for(s.size())).build()),
+            "");
 }
 
-TEST_F(KdOracles, SeeAnotherTriangleInALeaf) {
+TEST_F(KdOracles, DetectAWrongTriangleInALeaf) {
   kd_tree other = whole;
   other.references[100] ^= 1;
-  expect_seen(other);
+  expect_detected(other);
 }
 
-TEST_F(KdOracles, SeeAnotherPlaneAndAnotherShape) {
+TEST_F(KdOracles, DetectAWrongPlaneAndAWrongShape) {
   kd_tree other = whole;
   other.nodes[0].plane += 1;
-  expect_seen(other);
-  expect_seen(kd_sequential(in, {20, 30}).build());
+  expect_detected(other);
+  expect_detected(kd_sequential(in, {20, 30}).build());
 }
 
-/// As if straddling triangles had gone to the left child only.
-TEST_F(KdOracles, SeeByRaysWhatTheRightChildrenLost) {
+/// Simulates straddling triangles that were sent to the left child only.
+TEST_F(KdOracles, DetectByRaysTrianglesMissingFromRightChildren) {
   kd_tree other = whole;
   std::vector<bool> kept(s.size(), false);
   for (std::uint32_t& r : other.references) {
     if (kept[r]) r = 0;  // a triangle far from most leaves
     kept[r] = true;
   }
-  expect_seen(other);
+  expect_detected(other);
   EXPECT_NE(check_rays(s, in, other, 1000, 5).problem, "");
   EXPECT_EQ(check_rays(s, in, whole, 1000, 5).problem, "");
 }

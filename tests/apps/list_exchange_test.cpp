@@ -10,7 +10,7 @@ namespace {
 using namespace quarry;
 using namespace quarry::apps;
 
-TEST(ListExchange, BringsEveryListHomeChangedByAllOthers) {
+TEST(ListExchange, ReturnsEveryListModifiedByAllOtherWorkers) {
   for (const unsigned workers : {1u, 2u, 3u, 4u, 7u, 16u})
     for (const bool isolated : {false, true}) {
       cluster::simulation s(
@@ -30,13 +30,13 @@ TEST(ListExchange, BringsEveryListHomeChangedByAllOthers) {
     }
 }
 
-TEST(ListExchange, SeesANodeThatWasNotChanged) {
+TEST(ListExchange, DetectsANodeWithWrongWords) {
   linked_node n{};
   fill(n, 1, 5);
   change(n, 0);
-  EXPECT_TRUE(as_expected(n, 1, 5, 2, 1));
+  EXPECT_TRUE(has_expected_words(n, 1, 5, 2, 1));
   n.words[30] ^= 1;
-  EXPECT_FALSE(as_expected(n, 1, 5, 2, 1));
+  EXPECT_FALSE(has_expected_words(n, 1, 5, 2, 1));
 }
 
 }  // namespace

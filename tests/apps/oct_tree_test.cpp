@@ -10,15 +10,15 @@ namespace {
 
 using namespace quarry::apps;
 
-/// A tree in ordinary memory that remembers which level each piece was asked for.
-struct tree_alone {
+/// A tree in host memory that records the level of each allocation.
+struct local_tree {
   std::map<const void*, unsigned> level_of;
   std::vector<std::unique_ptr<std::byte[]>> blocks;
   std::vector<particle> particles;
   unsigned levels = 0;
   cell* root = nullptr;
 
-  tree_alone(std::span<const body> bodies, double theta, unsigned leaf_size)
+  local_tree(std::span<const body> bodies, double theta, unsigned leaf_size)
       : particles(bodies.begin(), bodies.end()) {
     tree_builder builder(theta, leaf_size, [this](unsigned level, std::size_t size) -> void* {
       blocks.push_back(std::make_unique<std::byte[]>(size));
@@ -31,18 +31,18 @@ struct tree_alone {
 };
 
 double rms_error(std::span<const body> bodies, double theta) {
-  const tree_alone tree(bodies, theta, 8);
+  const local_tree tree(bodies, theta, 8);
   double sum = 0;
   for (const body& b : bodies) {
     std::uint64_t forces = 0;
-    const vec3 direct = direct_pull(b.position, bodies, 0.05);
-    const vec3 error = tree_pull(*tree.root, b.position, 0.05, forces) - direct;
+    const vec3 direct = direct_acceleration(b.position, bodies, 0.05);
+    const vec3 error = tree_acceleration(*tree.root, b.position, 0.05, forces) - direct;
     sum += dot(error, error) / dot(direct, direct);
   }
   return std::sqrt(sum / static_cast<double>(bodies.size()));
 }
 
-TEST(PlummerSphere, IsAtRestAndInBalance) {
+TEST(PlummerSphere, IsAtRestAndInVirialEquilibrium) {
   const auto bodies = plummer_sphere(4000, 1);
   vec3 middle;
   double kinetic = 0;
@@ -61,7 +61,7 @@ TEST(OctTree, IsExactWhenEveryCellIsOpened) {
   EXPECT_LT(rms_error(plummer_sphere(500, 2), 0), 1e-13);
 }
 
-TEST(OctTree, ErrsLessForSmallerAngles) {
+TEST(OctTree, HasASmallerErrorForSmallerTheta) {
   const auto bodies = plummer_sphere(2000, 3);
   const double wide = rms_error(bodies, 1);
   const double middle = rms_error(bodies, 0.5);
@@ -75,15 +75,15 @@ TEST(OctTree, ErrsLessForSmallerAngles) {
 
 TEST(OctTree, ComputesFewerForcesThanPairs) {
   const auto bodies = plummer_sphere(4000, 4);
-  const tree_alone tree(bodies, 0.7, 4);
+  const local_tree tree(bodies, 0.7, 4);
   std::uint64_t forces = 0;
-  for (const body& b : bodies) tree_pull(*tree.root, b.position, 0.05, forces);
+  for (const body& b : bodies) tree_acceleration(*tree.root, b.position, 0.05, forces);
   EXPECT_LT(forces, 4000u * 4000u / 4);
 }
 
-TEST(OctTree, KeepsEachLevelInItsOwnMemory) {
+TEST(OctTree, AllocatesEachLevelSeparately) {
   const auto bodies = plummer_sphere(1000, 5);
-  const tree_alone tree(bodies, 0.5, 4);
+  const local_tree tree(bodies, 0.5, 4);
   std::vector<const cell*> rest{tree.root};
   std::size_t count = 0;
   while (!rest.empty()) {
@@ -103,32 +103,33 @@ TEST(OctTree, KeepsEachLevelInItsOwnMemory) {
   EXPECT_EQ(count, bodies.size());
 }
 
-TEST(OctTree, PutsBodiesInOnePlaceIntoOneLeaf) {
+TEST(OctTree, PutsCoincidentBodiesIntoOneLeaf) {
   std::vector<body> bodies(21);
   for (body& b : bodies) b.mass = 1;
   std::uint64_t forces = 0;
-  const tree_alone one(std::span<const body>(bodies), 0.5, 4);
+  const local_tree one(std::span<const body>(bodies), 0.5, 4);
   EXPECT_EQ(one.levels, 1u);
-  EXPECT_EQ(length(tree_pull(*one.root, {}, 0.1, forces)), 0);
+  EXPECT_EQ(length(tree_acceleration(*one.root, {}, 0.1, forces)), 0);
   bodies.back().position = {1, 0, 0};
-  const tree_alone two(std::span<const body>(bodies), 0.5, 4);
-  EXPECT_EQ(two.levels, most_levels);
-  EXPECT_NEAR(tree_pull(*two.root, {1, 0, 0}, 0.1, forces).x, -20 / std::pow(1.01, 1.5), 1e-9);
+  const local_tree two(std::span<const body>(bodies), 0.5, 4);
+  EXPECT_EQ(two.levels, max_levels);
+  EXPECT_NEAR(tree_acceleration(*two.root, {1, 0, 0}, 0.1, forces).x, -20 / std::pow(1.01, 1.5),
+              1e-9);
 }
 
-/// Below the levels that a box needs everything is cut off: the pull on bodies in the box is the
-/// same.
-TEST(OctTree, NeedsNoMoreLevelsThanItSays) {
+/// Frees all levels that a box does not need: the acceleration of bodies in the box is unchanged.
+TEST(OctTree, VisitsNoMoreLevelsThanLevelsNeeded) {
   const auto bodies = plummer_sphere(3000, 6);
   for (unsigned axis = 0; axis < 3; ++axis) {
-    tree_alone tree(bodies, 0.6, 4);
+    local_tree tree(bodies, 0.6, 4);
     std::vector<body> outside;
     for (const body& b : bodies)
       if (b.position[axis] > 0.8) outside.push_back(b);
     ASSERT_FALSE(outside.empty());
     std::vector<vec3> before, cut;
     std::uint64_t forces = 0;
-    for (const body& b : outside) before.push_back(tree_pull(*tree.root, b.position, 0.05, forces));
+    for (const body& b : outside)
+      before.push_back(tree_acceleration(*tree.root, b.position, 0.05, forces));
     const box3 far_away{{999, 0, 0}, {999, 0, 0}};
     EXPECT_LT(levels_needed(*tree.root, far_away), 3u);
     EXPECT_EQ(levels_needed(*tree.root, box3{}), 1u);
@@ -137,22 +138,24 @@ TEST(OctTree, NeedsNoMoreLevelsThanItSays) {
     for (auto& [p, level] : tree.level_of)
       if (level >= levels)
         for (auto& block : tree.blocks)
-          if (block.get() == p) block.reset();  // a walk that comes here is caught by a sanitizer
-    for (const body& b : outside) cut.push_back(tree_pull(*tree.root, b.position, 0.05, forces));
+          if (block.get() == p)
+            block.reset();  // AddressSanitizer detects a traversal that gets here
+    for (const body& b : outside)
+      cut.push_back(tree_acceleration(*tree.root, b.position, 0.05, forces));
     for (std::size_t i = 0; i < cut.size(); ++i) EXPECT_EQ(length(cut[i] - before[i]), 0);
   }
 }
 
-TEST(OctTree, GraftsTreesWithoutMovingThem) {
+TEST(OctTree, GraftsTreesWithoutCopyingThem) {
   const auto bodies = plummer_sphere(1000, 7);
   const std::span<const body> all(bodies);
-  const tree_alone low{all.first(400), 0, 8}, high{all.subspan(400), 0, 8};
+  const local_tree low{all.first(400), 0, 8}, high{all.subspan(400), 0, 8};
   cell* const both[] = {low.root, high.root};
   const cell top = graft(both);
   EXPECT_EQ(top.count, 1000u);
   std::uint64_t forces = 0;
-  const vec3 direct = direct_pull(bodies[7].position, bodies, 0.05);
-  EXPECT_LT(length(tree_pull(top, bodies[7].position, 0.05, forces) - direct), 1e-12);
+  const vec3 direct = direct_acceleration(bodies[7].position, bodies, 0.05);
+  EXPECT_LT(length(tree_acceleration(top, bodies[7].position, 0.05, forces) - direct), 1e-12);
   EXPECT_EQ(forces, 1000u);
 }
 

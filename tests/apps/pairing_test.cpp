@@ -10,13 +10,13 @@ namespace {
 
 using namespace quarry::apps;
 
-TEST(Pairing, LetsEveryPairMeetOnceAndNobodyTwiceInAStage) {
+TEST(Pairing, PairsAllWorkersOnceAndEachAtMostOncePerStage) {
   for (unsigned n = 1; n <= 33; ++n) {
     std::set<std::pair<unsigned, unsigned>> met;
     for (unsigned stage = 0; stage < pairing_stages(n); ++stage)
       for (unsigned i = 0; i < n; ++i) {
         const unsigned j = partner(i, stage, n);
-        if (j == nobody) {
+        if (j == no_partner) {
           EXPECT_EQ(n % 2, 1u);
           continue;
         }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "apps/picture/picture.hpp"
-#include "apps/delaunay/mesh_alone.hpp"
+#include "apps/delaunay/local_store.hpp"
+#include "apps/delaunay/points.hpp"
 
 #include <gtest/gtest.h>
 
@@ -15,20 +16,20 @@ std::size_t count(const std::string& text, char c) {
 }
 
 TEST(Picture, DrawsEveryEdgeOnce) {
-  plain_store store;
-  mesh<plain_store> m(store);
+  local_store store;
+  mesh<local_store> m(store);
   m.make_square(1 << 16);
   for (const grid_point p : random_points(100, 16, 1)) m.add(p);
   std::ostringstream out;
   draw_mesh(out, canonical(store.all()), 1 << 16);
   const std::string svg = out.str();
-  // 104 points: 202 triangles, and a border of four edges.
+  // 104 points: 202 triangles and four border edges.
   EXPECT_EQ(count(svg, 'M'), (3u * 202 + 4) / 2);
   EXPECT_TRUE(svg.starts_with("<svg ") && svg.ends_with("</svg>\n"));
   EXPECT_LT(svg.size(), 305u * 20 + 400);
 }
 
-TEST(Picture, GivesEveryWorkerAColour) {
+TEST(Picture, DrawsEveryWorkerInItsOwnColour) {
   auto bodies = plummer_sphere(500, 1);
   for (body& b : bodies) b.owner = b.number % 4;
   std::ostringstream out;
@@ -39,7 +40,7 @@ TEST(Picture, GivesEveryWorkerAColour) {
     EXPECT_NE(svg.find(colour), std::string::npos);
 }
 
-TEST(Picture, LeavesOutWhatIsTooFarAway) {
+TEST(Picture, OmitsBodiesOutsideTheRadius) {
   std::vector<body> bodies(2);
   bodies[1].position = {3, 0, 0};
   std::ostringstream out;

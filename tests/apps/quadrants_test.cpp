@@ -10,15 +10,15 @@ namespace {
 using namespace quarry;
 using namespace quarry::apps;
 
-static_assert(interleave(0xffffffff, 0) == 0x5555555555555555);
-static_assert(number_at({3, 5}) == 0b100111);
-static_assert(place_of(0b100111) == grid_place{3, 5});
+static_assert(interleave_bits(0xffffffff, 0) == 0x5555555555555555);
+static_assert(morton_code({3, 5}) == 0b100111);
+static_assert(morton_position(0b100111) == cell_position{3, 5});
 
-TEST(Quadrants, FollowEachOtherBelowTheirParent) {
+TEST(Quadrants, HaveConsecutiveNumbersBelowTheirParent) {
   for (unsigned n = 0; n < 64; ++n) {
-    EXPECT_EQ(number_at(place_of(n)), n);
-    EXPECT_EQ(place_of(n).x / 2, place_of(n / 4).x);
-    EXPECT_EQ(place_of(n).y / 2, place_of(n / 4).y);
+    EXPECT_EQ(morton_code(morton_position(n)), n);
+    EXPECT_EQ(morton_position(n).x / 2, morton_position(n / 4).x);
+    EXPECT_EQ(morton_position(n).y / 2, morton_position(n / 4).y);
   }
   const quadrants q(16);
   EXPECT_EQ(q.leaves(), 64u);
@@ -27,22 +27,22 @@ TEST(Quadrants, FollowEachOtherBelowTheirParent) {
   EXPECT_EQ(q.leaves_of(3, 7).count, 1u);
 }
 
-TEST(Quadrants, GoToFourTimesMoreWorkersInEveryStage) {
+TEST(Quadrants, UseFourTimesMoreWorkersInEveryStage) {
   const quadrants q(64);
   for (unsigned stage = 0; stage <= q.last_stage(); ++stage) {
     unsigned taking_part = 0;
     for (unsigned w = 0; w < 64; ++w) {
-      taking_part += q.takes_part(stage, w);
-      if (q.takes_part(stage, w)) {
+      taking_part += q.participates(stage, w);
+      if (q.participates(stage, w)) {
         EXPECT_EQ(q.worker_of(stage, q.block_of(stage, w)), w);
       }
     }
     EXPECT_EQ(taking_part, 1u << 2 * stage);
   }
-  EXPECT_EQ(q.worker_of(2, 4 * 3), q.worker_of(1, 3)) << "the first part stays";
+  EXPECT_EQ(q.worker_of(2, 4 * 3), q.worker_of(1, 3)) << "the first quadrant stays at its worker";
 }
 
-TEST(Quadrants, MakeEveryTwoByTwoNeighboursMeetInSomeWindow) {
+TEST(Quadrants, CoverEveryTwoByTwoNeighbourhoodByAWindow) {
   for (const unsigned stage : {1u, 2u}) {
     const unsigned wide = 2u << stage;
     std::set<std::set<unsigned>> met;
@@ -53,28 +53,28 @@ TEST(Quadrants, MakeEveryTwoByTwoNeighboursMeetInSomeWindow) {
       }
     for (unsigned x = 0; x + 1 < wide; ++x)
       for (unsigned y = 0; y + 1 < wide; ++y)
-        EXPECT_TRUE(met.contains({number_at({x, y}), number_at({x + 1, y}), number_at({x, y + 1}),
-                                  number_at({x + 1, y + 1})}));
+        EXPECT_TRUE(met.contains({morton_code({x, y}), morton_code({x + 1, y}),
+                                  morton_code({x, y + 1}), morton_code({x + 1, y + 1})}));
   }
 }
 
-/// Who gives what, and who takes it, agree; half of everything moves; nobody waits in a circle.
-TEST(Quadrants, RotateBetweenNeighbours) {
+/// Sender and receiver agree; half of the sub-quadrants move; neighbours do not both send first.
+TEST(Quadrants, RotateBetweenNeighboursWithoutDeadlock) {
   for (const unsigned stage : {1u, 2u, 3u})
     for (std::size_t i = 0; i + 1 < window_offsets.size(); ++i)
       for (unsigned block = 0; block < 1u << 2 * stage; ++block) {
         const auto mine = quadrants::rotate(stage, block, window_offsets[i], window_offsets[i + 1]);
         const auto next =
             quadrants::rotate(stage, mine.to, window_offsets[i], window_offsets[i + 1]);
-        EXPECT_EQ(mine.given.size(), 2u);
-        EXPECT_EQ(mine.given, next.taken);
+        EXPECT_EQ(mine.sent.size(), 2u);
+        EXPECT_EQ(mine.sent, next.received);
         EXPECT_EQ(next.from, block);
         EXPECT_NE(mine.to, block);
-        EXPECT_NE(mine.gives_first, next.gives_first);
+        EXPECT_NE(mine.sends_first, next.sends_first);
       }
 }
 
-TEST(Quadrants, NeedAPowerOfFour) {
+TEST(Quadrants, RequireAPowerOfFour) {
   EXPECT_NO_THROW(quadrants(1));
   EXPECT_THROW(quadrants(0), error);
   EXPECT_THROW(quadrants(8), error);

@@ -21,9 +21,9 @@ scene ply(const std::string& text) {
   std::istringstream in(text);
   return read_ply(in, "a.ply");
 }
-/// What the reader has to say.
+/// Returns the message of the scene_error that a reader throws; empty if it accepts the text.
 template <class Read>
-std::string complaint(Read read, const std::string& text) {
+std::string message_of(Read read, const std::string& text) {
   try {
     read(text);
   } catch (const scene_error& e) {
@@ -50,42 +50,44 @@ TEST(Obj, ReadsPointsAndFaces) {
   expect_corners(s, 1, 0, 2, 3);
 }
 
-TEST(Obj, CutsPolygonsAndCountsBackwards) {
+TEST(Obj, TriangulatesPolygonsAndResolvesNegativeIndices) {
   const scene s = obj(square + "f -4/1/1 -3/2/1 -2/3/1 -1/4/1\n");
   ASSERT_EQ(s.size(), 2u);
   expect_corners(s, 1, 0, 2, 3);
 }
 
-TEST(Obj, ReadsLinesThatGoOnAndLinesOfOtherSystems) {
+TEST(Obj, ReadsContinuationLinesAndCarriageReturns) {
   const scene s = obj("v 0 0 0\r\nv 1 0 \\\r\n 0\r\n\tv\t1 1 0  \r\nf 1 2 \\\n3\r\n");
   ASSERT_EQ(s.points.size(), 3u);
   EXPECT_EQ(s.size(), 1u);
 }
 
-TEST(Obj, SaysInWhichLineWhatIsWrong) {
-  EXPECT_EQ(complaint(obj, square + "f 1 2 5\n"), "a.obj:5: a face with point 5, of 4 so far");
-  EXPECT_EQ(complaint(obj, square + "f 1 2 0\n"), "a.obj:5: a face with point 0, of 4 so far");
-  EXPECT_EQ(complaint(obj, square + "f 1 2 -5\n"), "a.obj:5: a face with point -5, of 4 so far");
-  EXPECT_EQ(complaint(obj, square + "f 1 2\n"), "a.obj:5: a face has three corners at least");
-  EXPECT_EQ(complaint(obj, square + "\nf 1 2 x/3\n"),
-            "a.obj:6: 'x/3' is not the number of a point");
-  EXPECT_EQ(complaint(obj, "v 0 0\n"), "a.obj:1: a point has three coordinates");
-  EXPECT_EQ(complaint(obj, "\nv 0 zero 0\n"), "a.obj:2: 'zero' is not a number");
-  EXPECT_EQ(complaint(obj, "v 0 0 1e99\n"), "a.obj:1: '1e99' is not a number");
-  EXPECT_EQ(complaint(obj, square), "a.obj: no triangles");
-  EXPECT_EQ(complaint(obj, "v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"),
-            "a.obj: point 1 lies nowhere");
+TEST(Obj, ReportsErrorsWithTheirLine) {
+  EXPECT_EQ(message_of(obj, square + "f 1 2 5\n"),
+            "a.obj:5: point index 5 is out of range; the file has 4 points before this line");
+  EXPECT_EQ(message_of(obj, square + "f 1 2 0\n"),
+            "a.obj:5: point index 0 is out of range; the file has 4 points before this line");
+  EXPECT_EQ(message_of(obj, square + "f 1 2 -5\n"),
+            "a.obj:5: point index -5 is out of range; the file has 4 points before this line");
+  EXPECT_EQ(message_of(obj, square + "f 1 2\n"), "a.obj:5: a face needs at least three corners");
+  EXPECT_EQ(message_of(obj, square + "\nf 1 2 x/3\n"), "a.obj:6: 'x/3' is not a point index");
+  EXPECT_EQ(message_of(obj, "v 0 0\n"), "a.obj:1: a point needs three coordinates");
+  EXPECT_EQ(message_of(obj, "\nv 0 zero 0\n"), "a.obj:2: 'zero' is not a number");
+  EXPECT_EQ(message_of(obj, "v 0 0 1e99\n"), "a.obj:1: '1e99' is not a number");
+  EXPECT_EQ(message_of(obj, square), "a.obj: no triangles");
+  EXPECT_EQ(message_of(obj, "v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"),
+            "a.obj: point 1 has a coordinate that is not finite");
 }
 
 std::string header(const std::string& form, int points = 4, int faces = 1) {
-  return "ply\nformat " + form + " 1.0\ncomment made for a test\nelement vertex " +
+  return "ply\nformat " + form + " 1.0\ncomment test data\nelement vertex " +
          std::to_string(points) +
          "\nproperty uchar red\nproperty float x\nproperty float32 y\nproperty float z\nelement "
          "face " +
          std::to_string(faces) + "\nproperty list uchar int vertex_indices\nend_header\n";
 }
 
-TEST(Ply, ReadsText) {
+TEST(Ply, ReadsAscii) {
   const scene s = ply(header("ascii", 4, 2) +
                       "255 0 0 0\n0 1 0 0\n0 1 1 0\n0 0 1 -0.25\n\n4 0 1 2 3\n3 3 2 1\n");
   ASSERT_EQ(s.points.size(), 4u);
@@ -102,7 +104,7 @@ void put(std::string& to, T value, bool big) {
   if (big != (std::endian::native == std::endian::big)) std::reverse(bytes, bytes + sizeof value);
   to.append(bytes, sizeof value);
 }
-std::string square_in_bytes(bool big) {
+std::string binary_square(bool big) {
   std::string text = header(big ? "binary_big_endian" : "binary_little_endian");
   for (const scene_point p : {scene_point{0, 0, 0}, {1, 0, 0}, {1, 1, 0}, {0, 1, -0.25f}}) {
     put<std::uint8_t>(text, 255, big);
@@ -113,9 +115,9 @@ std::string square_in_bytes(bool big) {
   return text;
 }
 
-TEST(Ply, ReadsBytesInEitherOrder) {
+TEST(Ply, ReadsBinaryInEitherByteOrder) {
   for (const bool big : {false, true}) {
-    const scene s = ply(square_in_bytes(big));
+    const scene s = ply(binary_square(big));
     ASSERT_EQ(s.points.size(), 4u);
     EXPECT_EQ(s.points[2].y, 1.0f);
     EXPECT_EQ(s.points[3].z, -0.25f);
@@ -124,7 +126,7 @@ TEST(Ply, ReadsBytesInEitherOrder) {
   }
 }
 
-TEST(Ply, PassesOverWhatItDoesNotKnow) {
+TEST(Ply, IgnoresUnknownElementsAndProperties) {
   const scene s = ply(
       "ply\nformat ascii 1.0\nobj_info x\nelement vertex 3\nproperty double z\nproperty double y\n"
       "property double x\nproperty list uint8 int16 seen_by\nelement edge 1\nproperty int "
@@ -137,59 +139,59 @@ TEST(Ply, PassesOverWhatItDoesNotKnow) {
   expect_corners(s, 0, 2, 1, 0);
 }
 
-TEST(Ply, SaysWhereWhatIsWrong) {
-  EXPECT_EQ(complaint(ply, "plain\n"), "a.ply:1: a PLY file begins with the line 'ply'");
-  EXPECT_EQ(complaint(ply, ""), "a.ply:1: the file ends here");
-  EXPECT_EQ(complaint(ply, "ply\nformat binary 1.0\n"),
+TEST(Ply, ReportsErrorsWithTheirLineOrElement) {
+  EXPECT_EQ(message_of(ply, "plain\n"), "a.ply:1: the first line of a PLY file must be 'ply'");
+  EXPECT_EQ(message_of(ply, ""), "a.ply:1: unexpected end of file");
+  EXPECT_EQ(message_of(ply, "ply\nformat binary 1.0\n"),
             "a.ply:2: format 'binary' is not ascii, binary_little_endian or binary_big_endian");
-  EXPECT_EQ(complaint(ply, "ply\nend_header\n"), "a.ply:2: the header ends without a format");
-  EXPECT_EQ(complaint(ply, "ply\nformat ascii 1.0\nelement vertex many\n"),
+  EXPECT_EQ(message_of(ply, "ply\nend_header\n"), "a.ply:2: the header has no format");
+  EXPECT_EQ(message_of(ply, "ply\nformat ascii 1.0\nelement vertex many\n"),
             "a.ply:3: expected 'element NAME COUNT'");
-  EXPECT_EQ(complaint(ply, "ply\nproperty float x\n"),
-            "a.ply:2: a property before the first element");
-  EXPECT_EQ(complaint(ply, "ply\nelement vertex 1\nproperty real x\n"),
-            "a.ply:3: 'real' is not a type of PLY");
-  EXPECT_EQ(complaint(ply, "ply\nelement face 1\nproperty list float int vertex_index\n"),
-            "a.ply:3: the length of a list is a whole number");
-  EXPECT_EQ(complaint(ply, "ply\nformat ascii 1.0\nvertices 3\n"),
-            "a.ply:3: 'vertices' is no word of a PLY header");
+  EXPECT_EQ(message_of(ply, "ply\nproperty float x\n"),
+            "a.ply:2: property before the first element");
+  EXPECT_EQ(message_of(ply, "ply\nelement vertex 1\nproperty real x\n"),
+            "a.ply:3: 'real' is not a PLY type");
+  EXPECT_EQ(message_of(ply, "ply\nelement face 1\nproperty list float int vertex_index\n"),
+            "a.ply:3: the length of a list must have an integer type");
+  EXPECT_EQ(message_of(ply, "ply\nformat ascii 1.0\nvertices 3\n"),
+            "a.ply:3: 'vertices' is not a keyword of a PLY header");
   EXPECT_EQ(
-      complaint(ply, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\n1\n"),
-      "a.ply: element vertex lacks a property of x y z");
+      message_of(ply, "ply\nformat ascii 1.0\nelement vertex 1\nproperty float x\nend_header\n1\n"),
+      "a.ply: element vertex lacks one of the properties x y z");
   const std::string points = "0 0 0 0\n0 1 0 0\n0 1 1 0\n0 0 1 0\n";
-  EXPECT_EQ(complaint(ply, header("ascii") + "0 0 0\n"),
-            "a.ply:12: the line ends before its last number");
-  EXPECT_EQ(complaint(ply, header("ascii") + points + "3 0 1 4\n"),
-            "a.ply:16: a face with point 4, of 4 counted from 0");
-  EXPECT_EQ(complaint(ply, header("ascii") + points + "3 0 1 -1\n"),
-            "a.ply:16: a face with the point -1.000000");
-  EXPECT_EQ(complaint(ply, header("ascii") + points + "2 0 1\n"),
-            "a.ply:16: a face has three corners at least");
-  EXPECT_EQ(complaint(ply, header("ascii") + points), "a.ply:16: the file ends here");
-  EXPECT_EQ(complaint(ply, header("ascii") + "0 0 zero 0\n"), "a.ply:12: 'zero' is not a number");
-  const std::string whole = square_in_bytes(false);
-  EXPECT_EQ(complaint(ply, whole.substr(0, whole.size() - 1)),
-            "a.ply: face 1 of 1: the file ends here");
-  EXPECT_EQ(complaint(ply, whole.substr(0, whole.size() - 20)),
-            "a.ply: vertex 4 of 4: the file ends here");
+  EXPECT_EQ(message_of(ply, header("ascii") + "0 0 0\n"), "a.ply:12: the line has too few numbers");
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "3 0 1 4\n"),
+            "a.ply:16: point index 4 is out of range; the file has 4 points, numbered from 0");
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "3 0 1 -1\n"),
+            "a.ply:16: -1.000000 is not a point index");
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "2 0 1\n"),
+            "a.ply:16: a face needs at least three corners");
+  EXPECT_EQ(message_of(ply, header("ascii") + points), "a.ply:16: unexpected end of file");
+  EXPECT_EQ(message_of(ply, header("ascii") + "0 0 zero 0\n"), "a.ply:12: 'zero' is not a number");
+  const std::string whole = binary_square(false);
+  EXPECT_EQ(message_of(ply, whole.substr(0, whole.size() - 1)),
+            "a.ply: face 1 of 1: unexpected end of file");
+  EXPECT_EQ(message_of(ply, whole.substr(0, whole.size() - 20)),
+            "a.ply: vertex 4 of 4: unexpected end of file");
 }
 
-TEST(SceneFile, GoesByItsEnding) {
+TEST(SceneFile, SelectsTheReaderByExtension) {
   const auto folder = std::filesystem::temp_directory_path() / "quarry_scene_test";
   std::filesystem::create_directories(folder);
   std::ofstream(folder / "Flat.OBJ") << square << "f 1 2 3 4\n";
-  std::ofstream(folder / "bytes.ply", std::ios::binary) << square_in_bytes(true);
+  std::ofstream(folder / "bytes.ply", std::ios::binary) << binary_square(true);
   EXPECT_EQ(load_scene(folder / "Flat.OBJ").size(), 2u);
   EXPECT_EQ(load_scene(folder / "Flat.OBJ").name, "Flat");
   EXPECT_EQ(find_scene((folder / "bytes.ply").string(), 0).size(), 2u);
   std::filesystem::remove_all(folder);
   const auto load = [](const std::string& name) { load_scene(name); };
-  EXPECT_EQ(complaint(load, "mesh.stl"), "mesh.stl: a scene is a file .obj or .ply");
-  EXPECT_EQ(complaint(load, "no/such.obj"), "no/such.obj: can not be read");
+  EXPECT_EQ(message_of(load, "mesh.stl"),
+            "mesh.stl: not a generated scene, and not a .obj or .ply file");
+  EXPECT_EQ(message_of(load, "no/such.obj"), "no/such.obj: cannot be read");
 }
 
-TEST(MadeScenes, HaveAsManyTrianglesAsAskedFor) {
-  for (const made_scene& m : made_scenes)
+TEST(GeneratedScenes, HaveTheRequestedNumberOfTriangles) {
+  for (const generated_scene& m : generated_scenes)
     for (const std::uint32_t n : {1u, 2u, 3u, 17u, 1000u, 12'345u}) {
       const scene s = m.make(n);
       EXPECT_EQ(s.size(), n) << m.name;
@@ -197,8 +199,8 @@ TEST(MadeScenes, HaveAsManyTrianglesAsAskedFor) {
     }
 }
 
-TEST(MadeScenes, AreTheSameEachTime) {
-  for (const made_scene& m : made_scenes) {
+TEST(GeneratedScenes, AreReproducible) {
+  for (const generated_scene& m : generated_scenes) {
     const scene a = m.make(500), b = m.make(500);
     ASSERT_EQ(a.points.size(), b.points.size());
     for (std::size_t i = 0; i < a.points.size(); ++i)
@@ -206,9 +208,9 @@ TEST(MadeScenes, AreTheSameEachTime) {
   }
 }
 
-TEST(MadeScenes, AreNotLargerThanTreesCanBe) {
+TEST(GeneratedScenes, RejectMoreTrianglesThanATreeCanHold) {
   EXPECT_NO_THROW(find_scene("clustered", 100));
-  EXPECT_THROW(find_scene("tessellated", scene::most_triangles + 1), scene_error);
+  EXPECT_THROW(find_scene("tessellated", scene::max_triangles + 1), scene_error);
 }
 
 }  // namespace

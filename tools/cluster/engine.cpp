@@ -89,7 +89,7 @@ int on_cluster(const cluster_options& o, const std::function<int(cluster::worker
 
 std::vector<worker_report> collect(cluster::worker& w, const worker_report& mine) {
   std::vector<worker_report> all;
-  apps::postbox post(w);
+  apps::mailbox post(w);
   if (w.number() == 0) {
     all.push_back(mine);
     for (unsigned i = 1; i < w.count(); ++i) all.push_back(post.receive<worker_report>(i).at(0));

@@ -7,7 +7,7 @@
 #include <quarry/cluster/simulation.hpp>
 
 #include <apps/common/phases.hpp>
-#include <apps/common/postbox.hpp>
+#include <apps/common/mailbox.hpp>
 #include <apps/list_exchange/list_exchange.hpp>
 
 #include <nlohmann/json.hpp>

@@ -8,7 +8,7 @@
 
 #include <quarry/cluster/simulation.hpp>
 
-#include <apps/common/must.hpp>
+#include <apps/common/status.hpp>
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
@@ -59,7 +59,8 @@ cell measure(const options& o, unsigned workers, bool one) {
   cluster::simulation_result start, end;
   double waited = 0;
   s.run([&](cluster::worker& w) {
-    const cluster::rid region = apps::must(w.create_region(cluster::root), "a region");
+    const cluster::rid region =
+        apps::value_or_throw(w.create_region(cluster::root), "create a region");
     std::vector<void*> live;
     w.barrier();
     if (w.number() == 0) start = s.so_far();
@@ -68,16 +69,17 @@ cell measure(const options& o, unsigned workers, bool one) {
     for (std::uint64_t i = 0; i < o.calls; ++i) {
       w.connection().pass(think);
       if (i % 4 == 3) {
-        apps::must(w.deallocate(live.back()), "to free an object");
+        apps::throw_on_failure(w.deallocate(live.back()), "free an object");
         live.pop_back();
       } else {
-        live.push_back(apps::must(w.allocate(region, 64 + 64 * (i % 5)), "an object"));
+        live.push_back(
+            apps::value_or_throw(w.allocate(region, 64 + 64 * (i % 5)), "allocate an object"));
       }
     }
     waited += w.statistics().waited_for_schedulers - waited_before;
     w.barrier();
     if (w.number() == 0) end = s.so_far();
-    apps::must(w.destroy_region(region), "to free the region");
+    apps::throw_on_failure(w.destroy_region(region), "free the region");
   });
   cell c;
   c.tree = one ? "one scheduler" : "tree";

@@ -15,7 +15,7 @@ namespace quarry::tool {
 
 /// One point. A pass gives the vertices their first edges, inserts the batches one after the other,
 /// erases them in the same order where `erases` says so, and clears the graph.
-struct graph_cell {
+struct graph_point {
   std::uint32_t vertices = 0;
   apps::graph_batch first;
   std::vector<apps::graph_batch> batches;
@@ -43,7 +43,7 @@ struct graph_measured {
 };
 
 /// A pass to warm up, then `repeats`. Throws where one ends with an error.
-graph_measured measure_graph_cpu(const graph_cell& cell, const graph_request& request);
-graph_measured measure_graph_cuda(const graph_cell& cell, const graph_request& request);
+graph_measured measure_graph_cpu(const graph_point& point, const graph_request& request);
+graph_measured measure_graph_cuda(const graph_point& point, const graph_request& request);
 
 }  // namespace quarry::tool

@@ -66,7 +66,7 @@ json description(const graph_experiment& e, const graph_size& size) {
 }
 
 /// Room for lists that double and are never freed, four times.
-std::uint64_t usual_heap(const graph_size& size, const std::vector<std::uint64_t>& points) {
+std::uint64_t default_heap(const graph_size& size, const std::vector<std::uint64_t>& points) {
   const std::uint64_t most = *std::max_element(points.begin(), points.end());
   return std::max((64_MiB).value(), 64 * (size.edges() + most) + 256 * size.vertices());
 }
@@ -95,7 +95,7 @@ std::string cell_text(const json& answer) {
 bool run_experiment(const options& o, const workload_setup& setup, const graph_experiment& e,
                     const graph_size& size, workload_record& record, progress& bar) {
   const std::vector<std::uint64_t> points = points_of(e, o, size, setup.gpu());
-  const std::uint64_t heap = o.heap != 0 ? o.heap : usual_heap(size, points);
+  const std::uint64_t heap = o.heap != 0 ? o.heap : default_heap(size, points);
   record.experiment(description(e, size));
   std::vector<table::column> columns = {{"allocator"}};
   for (const std::uint64_t x : points) columns.push_back({grouped(x), right});

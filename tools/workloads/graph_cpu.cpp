@@ -5,8 +5,8 @@
 
 namespace quarry::tool {
 
-graph_measured measure_graph_cpu(const graph_cell& cell, const graph_request& request) {
-  return measure_graph_named<cpu>(cell, request);
+graph_measured measure_graph_cpu(const graph_point& point, const graph_request& request) {
+  return measure_graph_named<cpu>(point, request);
 }
 
 }  // namespace quarry::tool

@@ -5,8 +5,8 @@
 
 namespace quarry::tool {
 
-graph_measured measure_graph_cuda(const graph_cell& cell, const graph_request& request) {
-  return measure_graph_named<quarry::cuda>(cell, request);
+graph_measured measure_graph_cuda(const graph_point& point, const graph_request& request) {
+  return measure_graph_named<quarry::cuda>(point, request);
 }
 
 }  // namespace quarry::tool

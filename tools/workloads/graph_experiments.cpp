@@ -14,12 +14,13 @@ namespace {
 
 constexpr std::uint32_t expansions = 10;  // batches of graph-expand
 
-graph_cell cell_with(const graph_size& size, std::vector<apps::graph_batch> batches, bool erases) {
+graph_point point_with(const graph_size& size, std::vector<apps::graph_batch> batches,
+                       bool erases) {
   return {size.vertices(), apps::graph_batch(apps::make_rmat(size.scale, size.edges(), 1)),
           std::move(batches), erases};
 }
-graph_cell init_cell(const graph_size& size, std::uint64_t vertices) {
-  return cell_with({log2_floor(vertices), size.degree}, {}, false);
+graph_point init_point(const graph_size& size, std::uint64_t vertices) {
+  return point_with({log2_floor(vertices), size.degree}, {}, false);
 }
 std::vector<apps::graph_batch> from_range(const graph_size& size, std::uint32_t sources,
                                           std::uint64_t edges) {
@@ -28,47 +29,47 @@ std::vector<apps::graph_batch> from_range(const graph_size& size, std::uint32_t 
   one.emplace_back(apps::make_uniform(first, sources, size.vertices(), edges, 2));
   return one;
 }
-graph_cell update_cell(const graph_size& size, std::uint64_t edges) {
-  return cell_with(size, from_range(size, size.vertices(), edges), true);
+graph_point update_point(const graph_size& size, std::uint64_t edges) {
+  return point_with(size, from_range(size, size.vertices(), edges), true);
 }
-graph_cell range_cell(const graph_size& size, std::uint64_t edges) {
-  return cell_with(size, from_range(size, std::max(1u, size.vertices() / 256), edges), true);
+graph_point range_point(const graph_size& size, std::uint64_t edges) {
+  return point_with(size, from_range(size, std::max(1u, size.vertices() / 256), edges), true);
 }
-graph_cell expand_cell(const graph_size& size, std::uint64_t edges) {
+graph_point expand_point(const graph_size& size, std::uint64_t edges) {
   std::vector<apps::graph_batch> batches;
   for (std::uint32_t i = 0; i < expansions; ++i)
     batches.emplace_back(
         apps::make_rmat(size.scale, std::max<std::uint64_t>(1, edges / expansions), 2 + i));
-  return cell_with(size, std::move(batches), false);
+  return point_with(size, std::move(batches), false);
 }
 
 constexpr graph_experiment all_experiments[] = {
     {"init", "Graph initialisation", "vertices", "time to build", "time to free all lists",
-     "Every vertex gets its list at once: one kernel, a warp a vertex.", init_cell},
+     "Every vertex gets its list at once: one kernel, a warp a vertex.", init_point},
     {"update", "Graph update", "edges in the batch", "time to insert", "time to erase",
      "A batch from random sources is inserted, then erased: one kernel each, a warp a source.",
-     update_cell},
+     update_point},
     {"range", "Graph update in a range", "edges in the batch", "time to insert", "time to erase",
-     "The same from 1/256 of the vertices: their lists grow long and shrink again.", range_cell},
+     "The same from 1/256 of the vertices: their lists grow long and shrink again.", range_point},
     {"expand", "Graph expansion", "edges inserted", "time to insert", "",
-     "R-MAT edges are inserted in ten batches; nothing is erased.", expand_cell}};
+     "R-MAT edges are inserted in ten batches; nothing is erased.", expand_point}};
 
-json answer_of(const graph_experiment& e, const graph_cell& cell, const graph_request& asked,
+json answer_of(const graph_experiment& e, const graph_point& point, const graph_request& requested,
                const graph_measured& m) {
   if (!m.skipped.empty()) return no_answer("skipped", m.skipped);
   json answer = empty_answer();
   answer["note"] = m.problem;
   answer["corrupt"] = m.problem.empty() ? 0 : 1;
-  answer["repeats"] = asked.repeats;
+  answer["repeats"] = requested.repeats;
   const bool init = e.name == "init";
   put_times(answer, "ms", init ? m.init : m.insert);
   put_times(answer, "free_ms", init ? m.clear : m.erase);
-  answer["vertices"] = cell.vertices;
+  answer["vertices"] = point.vertices;
   answer["edges"] = m.edges;
   answer["final_edges"] = m.final_edges;
   answer["allocations"] = m.allocations;
   answer["bytes"] = m.bytes;
-  answer["heap_bytes"] = asked.heap;
+  answer["heap_bytes"] = requested.heap;
   return answer;
 }
 
@@ -88,15 +89,16 @@ const graph_experiment& experiment_named(const std::string& name) {
 void answer_graph(const json& request, const workload_emit& emit) {
   const graph_experiment& e = experiment_named(request.at("experiment"));
   const graph_size size{request.at("scale"), request.at("degree")};
-  graph_request asked;
-  asked.allocator = request.at("allocator");
-  asked.heap = request.at("heap");
-  asked.repeats = request.at("repeats");
-  asked.check = request.at("check");
+  graph_request requested;
+  requested.allocator = request.at("allocator");
+  requested.heap = request.at("heap");
+  requested.repeats = request.at("repeats");
+  requested.check = request.at("check");
   const bool gpu = request.at("backend") == "cuda";
   for (const std::uint64_t x : request.at("points")) {
-    const graph_cell cell = e.make(size, x);
-    emit(answer_of(e, cell, asked, (gpu ? measure_graph_cuda : measure_graph_cpu)(cell, asked)));
+    const graph_point point = e.make(size, x);
+    emit(answer_of(e, point, requested,
+                   (gpu ? measure_graph_cuda : measure_graph_cpu)(point, requested)));
   }
 }
 

@@ -27,7 +27,7 @@ struct graph_experiment {
   std::string_view time;       // what ms is
   std::string_view free_time;  // what free_ms is; empty: there is none
   std::string_view note;
-  graph_cell (*make)(const graph_size&, std::uint64_t x);
+  graph_point (*make)(const graph_size&, std::uint64_t x);
 };
 
 /// In the order of the report.

@@ -23,7 +23,7 @@ struct kd_tree_request {
 struct kd_tree_measured {
   std::string skipped;        // why it makes no sense for this allocator; empty: it does
   std::vector<double> times;  // milliseconds
-  apps::kd_figures tree;
+  apps::kd_statistics tree;
   std::uint32_t registers = 0;  // of the kernel; 0: not known
   std::uint64_t warps = 0;      // that build
   std::uint64_t metadata = 0;   // bytes of the heap's

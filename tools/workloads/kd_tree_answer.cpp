@@ -26,7 +26,7 @@ void answer_kd_tree(const json& request, const workload_emit& emit) {
   asked.heap = request.at("heap");
   asked.repeats = request.at("repeats");
   if (request.at("check").get<bool>()) asked.rays = rays_for(s.size());
-  const auto limits = apps::kd_limits::usual(s.size(), request.at("leaf"));
+  const auto limits = apps::kd_limits::default_for(s.size(), request.at("leaf"));
   const bool gpu = request.at("backend") == "cuda";
   const kd_tree_measured m =
       (gpu ? measure_kd_tree_cuda : measure_kd_tree_cpu)(s, input, limits, asked);
@@ -36,7 +36,7 @@ void answer_kd_tree(const json& request, const workload_emit& emit) {
   answer["corrupt"] = m.problem.empty() ? 0 : 1;
   answer["repeats"] = m.times.size();
   put_times(answer, "ms", m.times);
-  const apps::kd_figures& t = m.tree;
+  const apps::kd_statistics& t = m.tree;
   answer["slowdown"] = nullptr;
   answer["triangles"] = s.size();
   answer["references"] = t.references;

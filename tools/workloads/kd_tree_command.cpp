@@ -30,7 +30,7 @@ constexpr std::string_view reference = "AtomicMalloc";
 struct options : workload_options {
   std::string scenes = "tessellated,clustered,thin";
   std::uint64_t triangles = 0;  // 0: as the machine takes
-  std::uint64_t leaf_size = apps::kd_limits::usual_leaf_size;
+  std::uint64_t leaf_size = apps::kd_limits::default_leaf_size;
 };
 
 /// One scene for all allocators.
@@ -42,7 +42,7 @@ struct kd_case {
 };
 
 /// As large as in the paper, 200 times the root's list, and something for small scenes.
-std::uint64_t usual_heap(std::uint64_t triangles) {
+std::uint64_t default_heap(std::uint64_t triangles) {
   return std::max((64_MiB).value(), 200 * apps::kd_list_bytes(triangles));
 }
 
@@ -71,8 +71,8 @@ std::string command_line(const options& o, const workload_setup& setup, const kd
                          std::string_view allocator) {
   std::string text =
       fmt::format("quarry kd-tree --backend {} --scene {}", setup.backend.name, c.scene);
-  if (apps::is_made(c.scene)) text += fmt::format(" --triangles {}", c.triangles);
-  if (o.leaf_size != apps::kd_limits::usual_leaf_size)
+  if (apps::is_generated(c.scene)) text += fmt::format(" --triangles {}", c.triangles);
+  if (o.leaf_size != apps::kd_limits::default_leaf_size)
     text += fmt::format(" --leaf {}", o.leaf_size);
   text += fmt::format(" --heap {} --repeats {} --allocators {}", c.heap, o.repeats, allocator);
   return text + (o.check ? " --check" : "");
@@ -84,7 +84,7 @@ std::vector<kd_case> find_cases(const options& o, const workload_setup& setup) {
   for (const std::string& name : split(o.scenes)) {
     const std::uint64_t wanted = o.triangles != 0 ? o.triangles : setup.gpu() ? 250'000 : 2000;
     kd_case c{name, static_cast<std::uint32_t>(wanted), name, 0};
-    if (apps::is_made(name)) {
+    if (apps::is_generated(name)) {
       c.label = name + " " + short_count(wanted);
     } else {
       try {
@@ -95,7 +95,7 @@ std::vector<kd_case> find_cases(const options& o, const workload_setup& setup) {
         throw input_error(std::string("--scene: ") + e.what());
       }
     }
-    c.heap = o.heap != 0 ? o.heap : usual_heap(c.triangles);
+    c.heap = o.heap != 0 ? o.heap : default_heap(c.triangles);
     check_heap(c.heap, setup.backend, c.label);
     cases.push_back(c);
   }
@@ -120,9 +120,9 @@ class kd_comparison {
   void expect() {
     const apps::scene s = apps::find_scene(case_->scene, case_->triangles);
     const auto limits =
-        apps::kd_limits::usual(s.size(), static_cast<std::uint32_t>(options_->leaf_size));
+        apps::kd_limits::default_for(s.size(), static_cast<std::uint32_t>(options_->leaf_size));
     const apps::kd_input input = apps::make_kd_input(s);
-    digest_ = hexadecimal(apps::figures_of(apps::kd_sequential(input, limits).build()).digest);
+    digest_ = hexadecimal(apps::statistics_of(apps::kd_sequential(input, limits).build()).digest);
     expected_by_ = "one thread";
   }
 
@@ -299,11 +299,11 @@ void add_kd_tree(CLI::App& app, action& chosen) {
       ->type_name("S,T,...");
   add_count(command, "--triangles", o->triangles,
             "Of scenes that are made (default 250000 on a GPU, 2000 on the CPU)", 1,
-            apps::scene::most_triangles);
+            apps::scene::max_triangles);
   add_count(command, "--leaf", o->leaf_size,
             fmt::format("A node of so many triangles is a leaf (default {})",
-                        apps::kd_limits::usual_leaf_size),
-            1, apps::scene::most_triangles);
+                        apps::kd_limits::default_leaf_size),
+            1, apps::scene::max_triangles);
   add_workload_options(command, *o);
   command.footer(
       "AtomicMalloc is always measured: the slowdown of the others is their time by its time. "

@@ -52,7 +52,7 @@ kd_tree_measured measure_kd_tree(const apps::scene& s, const apps::kd_input& inp
   };
   const auto look = [&] {
     const apps::kd_tree tree = builder.tree();
-    const apps::kd_figures f = apps::figures_of(tree);
+    const apps::kd_statistics f = apps::statistics_of(tree);
     if (!result.times.empty() && f.digest != result.tree.digest)
       result.problem = "two builds gave different trees";
     result.tree = f;

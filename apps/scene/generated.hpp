@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Scenes that need no file. The same triangles for the same number of them, on every machine but
-/// for the last digits.
+/// Generated scenes. A scene depends on the number of triangles only, apart from differences in the
+/// last digits between math libraries.
 ///
-///   tessellated   a ring with waves on it, in equal small triangles: what a scanner gives
-///   clustered     small triangles in clumps of very different size and density, far from each other
-///   thin          long thin triangles in all directions: boxes that overlap and straddle every plane
+///   tessellated   a torus with waves, in small triangles of similar size, like a scanned mesh
+///   clustered     small triangles in distant clusters of very different size and density
+///   thin          long, thin triangles in all directions, whose boxes straddle many planes
 ///
-/// How many boxes overlap at a point does not depend on the number of triangles.
+/// The number of boxes that overlap at a point does not depend on the number of triangles.
 
 #include "apps/scene/scene.hpp"
 
@@ -28,7 +28,7 @@ class scene_random {
 
   double uniform() { return static_cast<double>(bits_() >> 11) * 0x1p-53; }
   double between(double least, double most) { return least + (most - least) * uniform(); }
-  /// Dense in the middle of a cube of side 2.
+  /// Returns a value in [-1, 1] with a bell-shaped distribution around 0.
   double near_zero() { return (uniform() + uniform() + uniform()) * (2.0 / 3) - 1; }
 
  private:
@@ -71,15 +71,15 @@ inline scene make_tessellated(std::uint32_t triangles) {
 }
 
 inline scene make_clustered(std::uint32_t triangles) {
-  constexpr std::uint32_t in_a_clump = 500;
+  constexpr std::uint32_t per_cluster = 500;
   scene s;
   s.name = "clustered";
   scene_random random(2);
   double x = 0, y = 0, z = 0, radius = 0;
   for (std::uint32_t i = 0; i < triangles; ++i) {
-    if (i % in_a_clump == 0) {
+    if (i % per_cluster == 0) {
       x = random.uniform(), y = random.uniform(), z = random.uniform();
-      radius = std::pow(10, random.between(-2.5, -1)) / std::cbrt(1 + triangles / in_a_clump);
+      radius = std::pow(10, random.between(-2.5, -1)) / std::cbrt(1 + triangles / per_cluster);
     }
     const double cx = x + radius * random.near_zero(), cy = y + radius * random.near_zero(),
                  cz = z + radius * random.near_zero();
@@ -113,11 +113,11 @@ inline scene make_thin(std::uint32_t triangles) {
   return s;
 }
 
-struct made_scene {
+struct generated_scene {
   std::string_view name;
   scene (*make)(std::uint32_t triangles);
 };
-inline constexpr made_scene made_scenes[] = {
+inline constexpr generated_scene generated_scenes[] = {
     {"tessellated", make_tessellated}, {"clustered", make_clustered}, {"thin", make_thin}};
 
 }  // namespace quarry::apps

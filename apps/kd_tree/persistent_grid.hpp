@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// How many blocks of a kernel a machine runs at a time: for kernels whose warps stay and take work
-/// as it comes.
+/// The grid of a persistent kernel: as many blocks as the device runs concurrently.
 
 #include <quarry/simt/cuda_error.hpp>
 #include <quarry/simt/launch.hpp>
@@ -12,7 +11,8 @@
 
 namespace quarry::apps {
 
-/// On the CPU a block a worker: more would begin when all is done.
+/// On the CPU backend: one block per worker thread. Further blocks would start after all work is
+/// done.
 template <class Backend, class Kernel>
 grid persistent_grid([[maybe_unused]] const Kernel& kernel, std::uint32_t threads) {
   if constexpr (std::is_same_v<Backend, cpu>) {
@@ -20,13 +20,13 @@ grid persistent_grid([[maybe_unused]] const Kernel& kernel, std::uint32_t thread
   } else {
 #if QUARRY_CUDA
     int device = 0, multiprocessors = 0, blocks = 0;
-    simt::check_cuda(cudaGetDevice(&device), "asking for the GPU");
+    simt::check_cuda(cudaGetDevice(&device), "cudaGetDevice");
     simt::check_cuda(
         cudaDeviceGetAttribute(&multiprocessors, cudaDevAttrMultiProcessorCount, device),
-        "asking for its multiprocessors");
+        "cudaDeviceGetAttribute");
     simt::check_cuda(cudaOccupancyMaxActiveBlocksPerMultiprocessor(
                          &blocks, simt::run_kernel<Kernel>, static_cast<int>(threads), 0),
-                     "asking how many blocks a multiprocessor runs");
+                     "cudaOccupancyMaxActiveBlocksPerMultiprocessor");
     return {.blocks = static_cast<std::uint32_t>(multiprocessors * std::max(blocks, 1)),
             .threads = threads};
 #else

@@ -1,9 +1,9 @@
-// SPDX-License-Identifier: Apache-2.0
-// The applications over real processes, where a worker sees what it made or received, and nothing
-// else. Any number of workers; those that need a power of two or four are left out for others.
+// SPDX-License-Identifier: Apache-2.0 The applications over MPI processes, where a worker can
+// access only memory that it allocated or received. Runs with any number of workers; an application
+// that needs a power of two or four is skipped for other numbers.
+#include "apps/list_exchange/mpi.hpp"
 #include "apps/barnes_hut/barnes_hut.hpp"
 #include "apps/delaunay/delaunay.hpp"
-#include "apps/list_exchange/mpi.hpp"
 #include "cluster/mpi_main.hpp"
 
 namespace quarry::cluster {
@@ -11,7 +11,7 @@ namespace {
 
 using Apps = Cluster;
 
-bool can_have_quadrants() {
+bool is_power_of_four() {
   return std::has_single_bit(count()) && std::countr_zero(count()) % 2 == 0;
 }
 
@@ -31,7 +31,7 @@ TEST_F(Apps, ExchangeListsNodeByNode) {
 }
 
 TEST_F(Apps, MoveBodies) {
-  if (!std::has_single_bit(count())) GTEST_SKIP() << "not a power of two of workers";
+  if (!std::has_single_bit(count())) GTEST_SKIP() << "the number of workers is not a power of two";
   for (const double theta : {0.0, 0.7}) {
     const auto r =
         apps::run(w(), apps::barnes_hut_options{.bodies = 1000, .steps = 2, .theta = theta});
@@ -40,13 +40,13 @@ TEST_F(Apps, MoveBodies) {
 }
 
 TEST_F(Apps, TriangulatePoints) {
-  if (!can_have_quadrants()) GTEST_SKIP() << "not a power of four of workers";
+  if (!is_power_of_four()) GTEST_SKIP() << "the number of workers is not a power of four";
   for (const unsigned border : {16u, 0u})
     for (const bool hand_over : {false, true}) {
       const auto r =
           apps::run(w(), apps::delaunay_options{
                              .points = 20'000, .border_points = border, .hand_over = hand_over});
-      EXPECT_EQ(r.fault, "") << (hand_over ? "handed over" : "sent");
+      EXPECT_EQ(r.fault, "") << (hand_over ? "ownership transfer" : "copy");
       EXPECT_TRUE(r.correct);
     }
 }
