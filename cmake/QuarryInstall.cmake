@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The package: find_package(quarry) defines quarry::quarry, and quarry::cpu where Boost.Context is
-# installed.
+# The package: find_package(quarry) defines quarry::quarry, quarry::region where threads are found,
+# and quarry::cpu where Boost.Context is installed.
 include(CMakePackageConfigHelpers)
 
 if(QUARRY_INSTALL)
@@ -15,9 +15,16 @@ if(QUARRY_INSTALL)
     FILE quarryTargets.cmake NAMESPACE quarry::
     DESTINATION "${quarry_package_dir}" COMPONENT development)
 
-  # quarry::cpu and the cluster have export files of their own: users of quarry::quarry need neither
-  # Boost nor MPI.
+  # quarry::region, quarry::cpu and the cluster have export files of their own: users of
+  # quarry::quarry need no threads, no Boost and no MPI.
   set(quarry_compatibility ARCH_INDEPENDENT)
+  if(TARGET quarry_region)
+    set(quarry_compatibility)
+    install(TARGETS quarry_region EXPORT quarry_region_targets COMPONENT development)
+    install(EXPORT quarry_region_targets
+      FILE quarryRegionTargets.cmake NAMESPACE quarry::
+      DESTINATION "${quarry_package_dir}" COMPONENT development)
+  endif()
   if(QUARRY_HAS_EXECUTOR)
     set(quarry_compatibility)
     install(TARGETS quarry_cpu EXPORT quarry_cpu_targets COMPONENT development)

@@ -13,7 +13,7 @@ if(QUARRY_HAS_EXECUTOR AND (QUARRY_MPI STREQUAL "AUTO" OR QUARRY_MPI))
     add_library(quarry_cluster INTERFACE)
     add_library(quarry::cluster ALIAS quarry_cluster)
     set_target_properties(quarry_cluster PROPERTIES EXPORT_NAME cluster)
-    target_link_libraries(quarry_cluster INTERFACE quarry MPI::MPI_CXX)
+    target_link_libraries(quarry_cluster INTERFACE quarry quarry_region MPI::MPI_CXX)
     # The C face (quarry/cluster.h) has a test and an example in C.
     enable_language(C)
   elseif(QUARRY_MPI STREQUAL "AUTO")

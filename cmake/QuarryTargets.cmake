@@ -10,11 +10,14 @@ function(quarry_warnings target)
     "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:SHELL:-Werror all-warnings>")
 endfunction()
 
-# Links the headers, and the CPU backend where it is built; turns warnings on.
+# Links the headers, and the CPU backend and regions where they are built; turns warnings on.
 function(quarry_own target)
   target_link_libraries(${target} PRIVATE quarry::quarry)
   if(QUARRY_HAS_EXECUTOR)
     target_link_libraries(${target} PRIVATE quarry_cpu)
+  endif()
+  if(TARGET quarry_region)
+    target_link_libraries(${target} PRIVATE quarry_region)
   endif()
   if(TARGET Threads::Threads)
     target_link_libraries(${target} PRIVATE Threads::Threads)

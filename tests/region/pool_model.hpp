@@ -5,8 +5,7 @@
 
 #include "region/trie_model.hpp"
 
-#include <quarry/region/kernel_pool.hpp>
-#include <quarry/region/slab_pool.hpp>
+#include <quarry/region/detail/definitions.hpp>
 
 #include <cstring>
 #include <map>
@@ -15,12 +14,12 @@
 
 namespace quarry::testing {
 
-/// Slabs from the start of a table, page by page; metadata from a kernel pool. Either can be shut.
+/// Slabs from the start of a table, page by page; metadata from a metadata pool. Either can be shut.
 template <slab_geometry Geometry>
 class whole_table final : public pool_source {
  public:
-  whole_table(const slab_table<Geometry>& table, kernel_pool<Geometry>& kernel)
-      : table_(&table), kernel_(&kernel) {}
+  whole_table(const slab_table<Geometry>& table, metadata_pool<Geometry>& metadata)
+      : table_(&table), metadata_(&metadata) {}
 
   slab_run more_slabs(slab_number least, slab_number wanted) override {
     const slab_number left = table_->count() - given_;
@@ -32,10 +31,10 @@ class whole_table final : public pool_source {
     return run;
   }
   void* take_metadata(std::size_t size) override {
-    return metadata_open ? kernel_->allocate(size) : nullptr;
+    return metadata_open ? metadata_->allocate(size) : nullptr;
   }
   void give_metadata(void* p, std::size_t) override {
-    if (kernel_->deallocate(p) != region_status::ok) std::abort();
+    if (metadata_->deallocate(p) != region_status::ok) std::abort();
   }
   slab_run held() const { return {0, given_}; }
 
@@ -45,7 +44,7 @@ class whole_table final : public pool_source {
 
  private:
   const slab_table<Geometry>* table_;
-  kernel_pool<Geometry>* kernel_;
+  metadata_pool<Geometry>* metadata_;
   slab_number given_ = 0;
 };
 
@@ -54,18 +53,18 @@ template <slab_geometry Geometry = default_geometry>
 struct lone_pool {
   explicit lone_pool(bytes size)
       : table(size),
-        kernel(bytes(std::uint64_t{16} << 20)),
-        source(table, kernel),
+        metadata(bytes(std::uint64_t{16} << 20)),
+        source(table, metadata),
         nodes(source),
         pool(table, 77, source, nodes) {}
   std::string check() const {
     const slab_run held = source.held();
     const std::string fault = pool.check_invariants(std::span(&held, held ? 1 : 0));
-    return fault.empty() ? kernel.check_invariants() : fault;
+    return fault.empty() ? metadata.check_invariants() : fault;
   }
 
   slab_table<Geometry> table;
-  kernel_pool<Geometry> kernel;
+  metadata_pool<Geometry> metadata;
   whole_table<Geometry> source;
   node_pool nodes;
   slab_pool<Geometry> pool;
@@ -84,7 +83,7 @@ class pool_model {
     while (fault.empty() && !live_.empty()) fault = free_at(0);
     if (fault.empty()) fault = it_.check();
     if (fault.empty() && it_.pool.statistics().objects != 0) fault = "objects after all was freed";
-    if (fault.empty() && it_.kernel.shortfalls() != 0) fault = "the kernel's reserve ran out";
+    if (fault.empty() && it_.metadata.shortfalls() != 0) fault = "the metadata's reserve ran out";
     return fault;
   }
   std::uint64_t operations() const { return operations_; }

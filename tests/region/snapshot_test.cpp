@@ -171,7 +171,7 @@ TEST_F(Snapshot, IsRefusedWhenCutShortOrTooLong) {
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{8}, std::size_t{100}, good.size() / 2, good.size() - 1}) {
     set_contents(good.substr(0, length));
-    EXPECT_NE(fault_of_loading(tree).find("cut short"), std::string::npos) << length;
+    EXPECT_NE(fault_of_loading(tree).find("shorter than its header says"), std::string::npos) << length;
   }
   set_contents(good + "x");
   EXPECT_NE(fault_of_loading(tree).find("longer"), std::string::npos);

@@ -3,7 +3,7 @@
 /// A trie and a std::map that must agree: state, operations, invariants. The operations come from a
 /// stream of bytes, so that a random generator and libFuzzer drive the same code.
 
-#include <quarry/region/trie.hpp>
+#include <quarry/region/detail/trie.hpp>
 
 #include <cstdint>
 #include <cstdlib>

@@ -11,7 +11,8 @@
 /// A double free, or a free inside an object, ends the program with a message, as in glibc. A pointer
 /// that is not ours (the loader allocates before we are there) is left alone.
 
-#include <quarry/region/region_heap.hpp>
+#include <quarry/region/detail/definitions.hpp>
+#include <quarry/region/heap.hpp>
 
 #include <pthread.h>
 #include <unistd.h>

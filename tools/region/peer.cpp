@@ -6,7 +6,7 @@
 #include "region/workloads.hpp"
 
 #include <quarry/region.hpp>
-#include <quarry/region/region_heap.hpp>
+#include <quarry/region/heap.hpp>
 
 #include <cstdlib>
 #include <string_view>

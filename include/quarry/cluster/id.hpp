@@ -10,7 +10,7 @@
 /// generations are used up it is not used any more. The root is 0.
 
 #include <quarry/cluster/shape.hpp>
-#include <quarry/region/region_id.hpp>
+#include <quarry/region/id.hpp>
 
 #include <cstdint>
 

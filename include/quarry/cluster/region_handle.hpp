@@ -25,8 +25,8 @@
 /// Errors: allocate throws out_of_memory; every other failure throws region_error.
 
 #include <quarry/cluster/worker.hpp>
-#include <quarry/region/region_handle.hpp>
-#include <quarry/region/region_memory.hpp>
+#include <quarry/region/handle.hpp>
+#include <quarry/region/resource.hpp>
 
 #include <memory>
 #include <memory_resource>

@@ -238,7 +238,7 @@ class scheduler {
   };
   slot slot_of(const void* p) const {
     const std::uintptr_t offset = regions_->table().offset_of(p);
-    return {slab_map<>::slab_at(offset),
+    return {slab_table_view<>::slab_at(offset),
             std::uint64_t{1} << offset / default_geometry.slot % default_geometry.units_in_slab()};
   }
   /// Of the object that starts there; an error where none does.

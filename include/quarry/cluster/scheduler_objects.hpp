@@ -51,7 +51,7 @@ inline void scheduler::on_lease(message m, unsigned tries) {
   if (region == nullptr) return answer(m, region_status::stale_region);
   if (m.b == 0 || m.b > default_geometry.slab || m.c == 0)
     return answer(m, region_status::too_large);
-  const slab_map<>& table = regions_->table();
+  const slab_table_view<>& table = regions_->table();
   annex& x = annexes_[region->id().number()];
   message a = answer_to(m, region_status::ok);
   a.a = region->it->pool.allocate_slots(m.b, m.c, [&](slab_number slab, std::uint64_t mask) {
@@ -182,7 +182,7 @@ inline void scheduler::on_return_leases(const message& m) {
   auto* region = find(m.a);
   annex* x = region == nullptr ? nullptr : annex_of(region->id());
   if (x == nullptr) return;
-  const slab_map<>& table = regions_->table();
+  const slab_table_view<>& table = regions_->table();
   for (std::size_t i = 0; i + 1 < m.words.size(); i += 2) {
     const slab_number slab = table.slab_at(table.offset_of(detail::pointer(m.words[i])));
     const auto it = x->loans.find(slab);

@@ -1,47 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// slab_pool walked from outside: which slabs are used, how full they are, whether all adds up.
-/// Part of slab_pool.hpp.
+/// Part of definitions.hpp.
 
-#include <quarry/region/slab_pool.hpp>
+#include <quarry/region/detail/slab_pool.hpp>
 
 namespace quarry {
-
-namespace detail {
-/// Bit i: slab i of a group holds a part of a living object. An object may enter a slab from the
-/// one before; of the objects that start in a slab only the last one can leave it.
-template <slab_geometry Geometry>
-std::uint32_t used_in_group(const slab_map<Geometry>& table, slab_number first, unsigned group) {
-  const unsigned units = table.units(first);
-  std::uint32_t used = 0;
-  for (unsigned i = 0; i < group; ++i) {
-    const std::uint64_t live = table.live(first + i);
-    if (live == 0) continue;
-    const unsigned last = i * Geometry.units_in_slab() + log2_floor(live);
-    for (unsigned s = i; s <= (last + units - 1) / Geometry.units_in_slab(); ++s) used |= 1u << s;
-  }
-  return used;
-}
-}  // namespace detail
-
-template <slab_geometry Geometry, trie_node_source Nodes>
-template <class Visit>
-void slab_pool<Geometry, Nodes>::for_each_used(slab_run scope, Visit visit) const {
-  for (slab_number n = scope.first; n < scope.end();) {
-    const unsigned units = table_.units(n);
-    if (units == slab_units::run || units == slab_units::large) {
-      const auto count = static_cast<slab_number>(table_.links(n).count);
-      if (table_.live(n) != 0) visit(slab_run{n, count});
-      n += count;
-      continue;
-    }
-    const unsigned group = class_of(units).group;
-    const std::uint32_t used = detail::used_in_group(table_, n, group);
-    for (unsigned i = 0; i < group; ++i)
-      if ((used >> i & 1) != 0) visit(slab_run{n + i, 1});
-    n += group;
-  }
-}
 
 template <slab_geometry Geometry, trie_node_source Nodes>
 pool_statistics slab_pool<Geometry, Nodes>::statistics() const {

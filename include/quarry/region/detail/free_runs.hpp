@@ -16,7 +16,7 @@
 /// run of a longer list walks the list of its own length to the end before it gives up.
 /// Not thread-safe: the owner's lock, if there is one, covers it.
 
-#include <quarry/region/pool_source.hpp>
+#include <quarry/region/detail/pool_source.hpp>
 
 #include <bit>
 #include <string>
@@ -26,7 +26,7 @@ namespace quarry {
 template <slab_geometry Geometry, trie_node_source Nodes>
 class free_runs {
  public:
-  using table_type = slab_map<Geometry>;
+  using table_type = slab_table_view<Geometry>;
   using index_type = trie<0, 32, Nodes>;
 
   free_runs(const table_type& table, pool_stamp owner, Nodes& nodes)

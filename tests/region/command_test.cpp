@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "region/command.hpp"
 
-#include <quarry/region/snapshot_file.hpp>
+#include <quarry/region/detail/snapshot_file.hpp>
 
 #include <gtest/gtest.h>
 #include <unistd.h>

@@ -1,8 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_tree: chunks, nodes, metadata, and whether it all adds up. Part of region_tree.hpp.
+/// region_tree: chunks, nodes, metadata, and whether it all adds up. Part of definitions.hpp.
 
-#include <quarry/region/region_tree.hpp>
+#include <quarry/region/detail/metadata_pool_calls.hpp>
+#include <quarry/region/tree.hpp>
 
 namespace quarry {
 
@@ -17,10 +18,10 @@ template <slab_geometry Geometry>
 basic_region_tree<Geometry>::basic_region_tree(const tree_options& options)
     : options_(fitted(options)),
       table_(options_.range, options_.where, !options_.addresses_only),
-      kernel_(options_.metadata),
+      metadata_pool_(options_.metadata),
       numbers_range_(std::size_t{most_regions} * sizeof(node_type*), 4096),
       numbers_(reinterpret_cast<node_type**>(numbers_range_.base())),
-      free_source_(kernel_),
+      free_source_(metadata_pool_),
       nodes_(free_source_),
       free_(table_, nobody, nodes_) {
   if (!options_.addresses_only) {  // nothing is known of them, and nothing is written
@@ -210,13 +211,14 @@ std::uint64_t basic_region_tree<Geometry>::trim() {
 template <slab_geometry Geometry>
 void* basic_region_tree<Geometry>::take_metadata(std::size_t size) {
   lock_guard guard(mutex_);
-  return kernel_.allocate(size);
+  return metadata_pool_.allocate(size);
 }
 
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::give_metadata(void* p) {
   lock_guard guard(mutex_);
-  if (kernel_.deallocate(p) != region_status::ok) std::abort();  // our own metadata is damaged
+  if (metadata_pool_.deallocate(p) != region_status::ok)
+    std::abort();  // our own metadata is damaged
 }
 
 /// A node of a dead region, or one with a number that was never used. nullptr: neither is left.
@@ -228,7 +230,7 @@ auto basic_region_tree<Geometry>::new_node() -> node_type* {
     return node;
   }
   if (numbers_begun_ == most_regions) return nullptr;
-  void* memory = kernel_.allocate(sizeof(node_type));
+  void* memory = metadata_pool_.allocate(sizeof(node_type));
   if (memory == nullptr) return nullptr;
   auto* node = new (memory) node_type(*this, numbers_begun_);
   std::atomic_ref<node_type*>(numbers_[numbers_begun_]).store(node, std::memory_order_release);
@@ -282,13 +284,13 @@ std::uint64_t basic_region_tree<Geometry>::regions() const {
 template <slab_geometry Geometry>
 pool_statistics basic_region_tree<Geometry>::metadata() const {
   lock_guard guard(mutex_);
-  return kernel_.statistics();
+  return metadata_pool_.statistics();
 }
 
 template <slab_geometry Geometry>
 std::string basic_region_tree<Geometry>::check_invariants() const {
   lock_guard guard(mutex_);
-  if (std::string fault = kernel_.check_invariants(); !fault.empty()) return fault;
+  if (std::string fault = metadata_pool_.check_invariants(); !fault.empty()) return fault;
   if (std::string fault = free_.check_invariants(); !fault.empty()) return "tree: " + fault;
   std::string fault;
   std::uint64_t held = 0, regions = 0;

@@ -12,7 +12,6 @@
 #include <quarry/core/error.hpp>
 #include <quarry/region/geometry.hpp>
 
-#include <cerrno>
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
@@ -88,52 +87,26 @@ class snapshot_sum {
   std::uint64_t sum_ = 0x243f'6a88'85a3'08d3ull;
 };
 
-/// Opens, reads or writes exactly, sums. Throws snapshot_error.
+/// Reads or writes a file and updates the checksum of all bytes that pass. Throws snapshot_error.
 class snapshot_stream {
  public:
-  snapshot_stream(const std::string& path, const char* mode)
-      : path_(path), file_(std::fopen(path.c_str(), mode)) {
-    if (file_ == nullptr)
-      throw snapshot_error(path + ": can not be opened: " + std::strerror(errno));
-  }
+  snapshot_stream(const std::string& path, const char* mode);
   snapshot_stream(const snapshot_stream&) = delete;
   snapshot_stream& operator=(const snapshot_stream&) = delete;
-  ~snapshot_stream() {
-    if (file_ != nullptr) std::fclose(file_);
-  }
+  ~snapshot_stream();
 
-  void write(const void* data, std::size_t size) {
-    sum_.add(data, size);
-    bytes_ += size;
-    if (size != 0 && std::fwrite(data, size, 1, file_) != 1)
-      throw snapshot_error(path_ + ": can not be written: " + std::strerror(errno));
-  }
-  void read(void* data, std::size_t size) {
-    if (size != 0 && std::fread(data, size, 1, file_) != 1)
-      throw snapshot_error(path_ + ": is cut short");
-    sum_.add(data, size);
-    bytes_ += size;
-  }
+  void write(const void* data, std::size_t size);
+  void read(void* data, std::size_t size);
   template <class T>
   T read() {
     T value;
     read(&value, sizeof(T));
     return value;
   }
-  /// Goes on at this place, with a new sum.
-  void seek(long place) {
-    if (std::fseek(file_, place, SEEK_SET) != 0)
-      throw snapshot_error(path_ + ": " + std::strerror(errno));
-    sum_ = {};
-    bytes_ = 0;
-  }
-  bool at_end() { return std::fgetc(file_) == EOF; }
-  void close() {
-    std::FILE* file = file_;
-    file_ = nullptr;
-    if (std::fclose(file) != 0)
-      throw snapshot_error(path_ + ": can not be written: " + std::strerror(errno));
-  }
+  /// Continues at this offset of the file, with a new checksum.
+  void seek(long offset);
+  bool at_end();
+  void close();
   std::uint64_t sum() const { return sum_.value(); }
   std::uint64_t bytes() const { return bytes_; }
   const std::string& path() const { return path_; }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quarry/region/region_heap.hpp>
+#include <quarry/region/heap.hpp>
 
 #include <gtest/gtest.h>
 

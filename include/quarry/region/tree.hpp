@@ -28,7 +28,7 @@
 /// Trimming leaves alone what it may not touch: regions of one thread each, unless the whole tree is
 /// used by one thread (tree_options::threads), and shared ones whose lock is taken.
 
-#include <quarry/region/region_node.hpp>
+#include <quarry/region/detail/node.hpp>
 
 #include <array>
 #include <mutex>
@@ -92,7 +92,7 @@ class basic_region_tree {
   template <class Visit>
   void for_each_below(node_type& top, Visit visit) const;
 
-  const slab_map<Geometry>& table() const { return table_; }
+  const slab_table_view<Geometry>& table() const { return table_; }
   std::uint64_t free_slabs() const;
   std::uint64_t regions() const;
   pool_statistics metadata() const;
@@ -157,7 +157,7 @@ class basic_region_tree {
   tree_options options_;
   slab_table<Geometry> table_;
   mutable std::recursive_mutex mutex_;  // a region that grows under it needs metadata under it
-  kernel_pool<Geometry> kernel_;
+  metadata_pool<Geometry> metadata_pool_;
   address_range numbers_range_;
   node_type** numbers_;  // number -> node, or nullptr: never used
   std::uint32_t numbers_begun_ = 0;
@@ -167,11 +167,11 @@ class basic_region_tree {
   std::uint64_t slabs_ = 0;        // of all regions, and free
   std::uint64_t dirty_slabs_ = 0;  // free, and perhaps backed by memory
   struct free_nodes final : pool_source {
-    explicit free_nodes(kernel_pool<Geometry>& k) : kernel(&k) {}
+    explicit free_nodes(metadata_pool<Geometry>& from) : pool(&from) {}
     slab_run more_slabs(slab_number, slab_number) override { return {}; }
-    void* take_metadata(std::size_t size) override { return kernel->allocate(size); }
-    void give_metadata(void* p, std::size_t) override { kernel->deallocate(p); }
-    kernel_pool<Geometry>* kernel;
+    void* take_metadata(std::size_t size) override { return pool->allocate(size); }
+    void give_metadata(void* p, std::size_t) override { pool->deallocate(p); }
+    metadata_pool<Geometry>* pool;
   } free_source_;
   node_pool nodes_;
   free_runs<Geometry, node_pool> free_;
@@ -179,7 +179,39 @@ class basic_region_tree {
 
 using region_tree = basic_region_tree<>;
 
-}  // namespace quarry
+template <slab_geometry Geometry>
+inline auto basic_region_tree<Geometry>::find(region_id id) const -> node_type* {
+  if (id.number() >= most_regions || !is_alive(id)) return nullptr;
+  node_type* node = node_at(id.number());
+  return node != nullptr && node->id() == id ? node : nullptr;
+}
 
-#include <quarry/region/region_tree_calls.hpp>
-#include <quarry/region/region_tree_memory.hpp>
+template <slab_geometry Geometry>
+inline region_result<region_id> basic_region_tree<Geometry>::region_of(const void* p) const {
+  if (!table_.contains(p)) return region_status::not_ours;
+  const pool_stamp owner = table_.owner(table_.slab_at(table_.offset_of(p)));
+  if (owner == nobody || owner == outside) return region_status::not_ours;
+  const region_id id = node_at(owner - 1)->id();
+  if (!is_alive(id)) return region_status::not_ours;
+  return id;
+}
+
+template <slab_geometry Geometry>
+template <class Visit>
+void basic_region_tree<Geometry>::for_each_below(node_type& top, Visit visit) const {
+  for (node_type* node = &top;;) {
+    visit(*node);
+    if (node->child != nullptr) {
+      node = node->child;
+      continue;
+    }
+    while (node != &top && node->next == nullptr) node = node->parent;
+    if (node == &top) return;
+    node = node->next;
+  }
+}
+
+/// The library quarry::region holds this instance. Other instances need detail/definitions.hpp.
+extern template class basic_region_tree<default_geometry>;
+
+}  // namespace quarry

@@ -22,8 +22,8 @@
 /// one. Metadata is never in the slabs.
 /// Not thread-safe: calls on one pool are made one at a time; pools on one table are independent.
 
-#include <quarry/region/free_runs.hpp>
-#include <quarry/region/size_class.hpp>
+#include <quarry/region/detail/free_runs.hpp>
+#include <quarry/region/detail/size_class.hpp>
 #include <quarry/region/status.hpp>
 
 #include <algorithm>
@@ -48,7 +48,7 @@ struct pool_statistics {
 template <slab_geometry Geometry = default_geometry, trie_node_source Nodes = node_pool>
 class slab_pool {
  public:
-  using table_type = slab_map<Geometry>;
+  using table_type = slab_table_view<Geometry>;
   static constexpr slab_geometry geometry = Geometry;
   static constexpr slab_number kept_slabs = 16;    // empty, in a class; also taken at a time
   static constexpr slab_number largest_kept = 64;  // slabs of a freed large object that waits
@@ -203,7 +203,68 @@ class slab_pool {
   free_runs<Geometry, Nodes> runs_;
 };
 
-}  // namespace quarry
+namespace detail {
+/// Bit i: slab i of a group holds a part of a living object. An object may enter a slab from the
+/// one before; of the objects that start in a slab only the last one can leave it.
+template <slab_geometry Geometry>
+std::uint32_t used_in_group(const slab_table_view<Geometry>& table, slab_number first,
+                            unsigned group) {
+  const unsigned units = table.units(first);
+  std::uint32_t used = 0;
+  for (unsigned i = 0; i < group; ++i) {
+    const std::uint64_t live = table.live(first + i);
+    if (live == 0) continue;
+    const unsigned last = i * Geometry.units_in_slab() + log2_floor(live);
+    for (unsigned s = i; s <= (last + units - 1) / Geometry.units_in_slab(); ++s) used |= 1u << s;
+  }
+  return used;
+}
+}  // namespace detail
 
-#include <quarry/region/slab_pool_check.hpp>
-#include <quarry/region/slab_pool_slow.hpp>
+template <slab_geometry Geometry, trie_node_source Nodes>
+template <class Visit>
+void slab_pool<Geometry, Nodes>::for_each_used(slab_run scope, Visit visit) const {
+  for (slab_number n = scope.first; n < scope.end();) {
+    const unsigned units = table_.units(n);
+    if (units == slab_units::run || units == slab_units::large) {
+      const auto count = static_cast<slab_number>(table_.links(n).count);
+      if (table_.live(n) != 0) visit(slab_run{n, count});
+      n += count;
+      continue;
+    }
+    const unsigned group = class_of(units).group;
+    const std::uint32_t used = detail::used_in_group(table_, n, group);
+    for (unsigned i = 0; i < group; ++i)
+      if ((used >> i & 1) != 0) visit(slab_run{n + i, 1});
+    n += group;
+  }
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+template <class Visit>
+std::uint64_t slab_pool<Geometry, Nodes>::allocate_slots(std::size_t n, std::uint64_t most,
+                                                         Visit visit) {
+  const std::size_t unit = (n - 1) / Geometry.slot;
+  if (unit >= Geometry.most_units()) return 0;
+  size_class* c = make_class(static_cast<unsigned>(unit) + 1);
+  std::uint64_t got = 0;
+  while (c != nullptr && got < most) {
+    if (!next_current(*c) && (!refill(*c) || !next_current(*c))) break;
+    std::uint64_t& free = table_.links(c->current).free;
+    std::uint64_t mask = free;
+    while (static_cast<std::uint64_t>(std::popcount(mask)) > most - got)
+      mask ^= std::bit_floor(mask);  // the lowest are enough
+    free ^= mask;
+    table_.live(c->current) |= mask;
+    const auto count = static_cast<std::uint64_t>(std::popcount(mask));
+    c->taken += count;
+    got += count;
+    visit(c->current, mask);
+  }
+  return got;
+}
+
+/// The library quarry::region holds this instance. Other instances need detail/definitions.hpp.
+extern template class slab_pool<default_geometry, node_pool>;
+
+}  // namespace quarry

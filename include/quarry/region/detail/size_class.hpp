@@ -11,7 +11,7 @@
 /// object of such a size is asked for. Until then the pool points at a block of classes that have
 /// nothing to give, so that the fast path asks no question.
 
-#include <quarry/region/slab_table.hpp>
+#include <quarry/region/detail/slab_table.hpp>
 
 namespace quarry {
 
@@ -45,7 +45,7 @@ inline class_block no_classes{};
 template <slab_geometry Geometry>
 class slab_list {
  public:
-  slab_list(const slab_map<Geometry>& table, size_class& c) : table_(&table), class_(&c) {}
+  slab_list(const slab_table_view<Geometry>& table, size_class& c) : table_(&table), class_(&c) {}
 
   void push_front(slab_number n) {
     slab_links& r = table_->links(n);
@@ -68,7 +68,7 @@ class slab_list {
   }
 
  private:
-  const slab_map<Geometry>* table_;
+  const slab_table_view<Geometry>* table_;
   size_class* class_;
 };
 

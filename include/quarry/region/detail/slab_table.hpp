@@ -30,7 +30,8 @@
 /// Everything but the stamp belongs to the owner of the chunk. Any thread may ask who that is: relaxed,
 /// since only "mine" lets it look further, and only the pool's own source makes or unmakes that.
 
-#include <quarry/region/address_range.hpp>
+#include <quarry/core/error.hpp>
+#include <quarry/region/detail/address_range.hpp>
 #include <quarry/region/geometry.hpp>
 
 #include <algorithm>
@@ -77,7 +78,7 @@ struct slab_run {
 
 /// Where everything lies: a view, copied freely.
 template <slab_geometry Geometry = default_geometry>
-class slab_map {
+class slab_table_view {
   static_assert(Geometry.is_sound(), "slab <= 64 slots, page >= 16 slabs, all powers of two");
 
  public:
@@ -158,7 +159,7 @@ class slab_map {
 
 /// Owns the addresses and the arrays.
 template <slab_geometry Geometry = default_geometry>
-class slab_table : public slab_map<Geometry> {
+class slab_table : public slab_table_view<Geometry> {
  public:
   /// Reserves `size` bytes, rounded up to pages, somewhere or exactly there. Throws out_of_memory.
   explicit slab_table(bytes size, void* where = nullptr, bool backed = true) {
@@ -173,7 +174,7 @@ class slab_table : public slab_map<Geometry> {
     this->base_ = reinterpret_cast<std::uintptr_t>(backed ? data_.base() : where);
     const slab_number count = this->count();
     this->chunks_ = reserve<std::uint32_t>(chunks_range_, count / this->chunk + 1);
-    this->set_chunk(count, typename slab_map<Geometry>::chunk_word(outside, 0));
+    this->set_chunk(count, typename slab_table_view<Geometry>::chunk_word(outside, 0));
     this->units_ = reserve<std::uint16_t>(units_range_, count);
     this->live_ = reserve<std::uint64_t>(live_range_, count);
     this->links_ = reserve<slab_links>(links_range_, count);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quarry/region/region_handle.hpp>
+#include <quarry/region/handle.hpp>
 
 #include <gtest/gtest.h>
 

@@ -1,19 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_tree: the calls of its users. Part of region_tree.hpp.
+/// region_tree: the calls of its users. Part of definitions.hpp.
 
-#include <quarry/region/region_tree.hpp>
+#include <quarry/region/detail/metadata_pool_calls.hpp>
+#include <quarry/region/tree.hpp>
 
 #include <cstring>
 
 namespace quarry {
-
-template <slab_geometry Geometry>
-auto basic_region_tree<Geometry>::find(region_id id) const -> node_type* {
-  if (id.number() >= most_regions || !is_alive(id)) return nullptr;
-  node_type* node = node_at(id.number());
-  return node != nullptr && node->id() == id ? node : nullptr;
-}
 
 template <slab_geometry Geometry>
 region_result<region_id> basic_region_tree<Geometry>::create_region(region_id parent,
@@ -137,16 +131,6 @@ region_status basic_region_tree<Geometry>::allocate_bulk(region_id id, std::size
 }
 
 template <slab_geometry Geometry>
-region_result<region_id> basic_region_tree<Geometry>::region_of(const void* p) const {
-  if (!table_.contains(p)) return region_status::not_ours;
-  const pool_stamp owner = table_.owner(table_.slab_at(table_.offset_of(p)));
-  if (owner == nobody || owner == outside) return region_status::not_ours;
-  const region_id id = node_at(owner - 1)->id();
-  if (!is_alive(id)) return region_status::not_ours;
-  return id;
-}
-
-template <slab_geometry Geometry>
 region_result<region_id> basic_region_tree<Geometry>::parent_of(region_id id) const {
   lock_guard guard(mutex_);
   node_type* node = find(id);
@@ -173,21 +157,6 @@ region_result<region_statistics> basic_region_tree<Geometry>::statistics(region_
   region_statistics s{node->it->pool.statistics(), node->it->held_slabs, 0};
   for (const node_type* c = node->child; c != nullptr; c = c->next) ++s.children;
   return s;
-}
-
-template <slab_geometry Geometry>
-template <class Visit>
-void basic_region_tree<Geometry>::for_each_below(node_type& top, Visit visit) const {
-  for (node_type* node = &top;;) {
-    visit(*node);
-    if (node->child != nullptr) {
-      node = node->child;
-      continue;
-    }
-    while (node != &top && node->next == nullptr) node = node->parent;
-    if (node == &top) return;
-    node = node->next;
-  }
 }
 
 }  // namespace quarry

@@ -4,8 +4,8 @@
 /// pool is made. Asked on slow paths only, hence virtual.
 /// node_pool: trie nodes cut from chunks of that metadata, all discarded at once with the pool.
 
-#include <quarry/region/slab_table.hpp>
-#include <quarry/region/trie.hpp>
+#include <quarry/region/detail/slab_table.hpp>
+#include <quarry/region/detail/trie.hpp>
 
 #include <cstddef>
 

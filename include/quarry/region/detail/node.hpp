@@ -9,9 +9,9 @@
 /// `held` is the index of what the region holds: first slab -> number of slabs, whole chunks,
 /// neighbours joined. With it a region is packed in order and given back as a whole.
 
-#include <quarry/region/kernel_pool.hpp>
-#include <quarry/region/region_id.hpp>
-#include <quarry/region/spin_lock.hpp>
+#include <quarry/region/detail/metadata_pool.hpp>
+#include <quarry/region/detail/spin_lock.hpp>
+#include <quarry/region/id.hpp>
 
 #include <atomic>
 #include <new>
@@ -55,7 +55,7 @@ class region_node final : public pool_source {
 
   // What one life of the region consists of.
   struct life {
-    life(region_node& node, const slab_map<Geometry>& table)
+    life(region_node& node, const slab_table_view<Geometry>& table)
         : nodes(node), pool(table, node.stamp(), node, nodes), held(nodes) {}
     void forget() {
       pool.discard();

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// slab_pool's slow paths: a class that has no slot, a slab that is full or empty, large objects.
-/// Part of slab_pool.hpp.
+/// Part of definitions.hpp.
 
-#include <quarry/region/slab_pool.hpp>
+#include <quarry/region/detail/slab_pool.hpp>
 
 namespace quarry {
 
@@ -363,30 +363,6 @@ bool slab_pool<Geometry, Nodes>::allocate_bulk(std::size_t n, std::span<void*> o
     return false;
   }
   return true;
-}
-
-template <slab_geometry Geometry, trie_node_source Nodes>
-template <class Visit>
-std::uint64_t slab_pool<Geometry, Nodes>::allocate_slots(std::size_t n, std::uint64_t most,
-                                                         Visit visit) {
-  const std::size_t unit = (n - 1) / Geometry.slot;
-  if (unit >= Geometry.most_units()) return 0;
-  size_class* c = make_class(static_cast<unsigned>(unit) + 1);
-  std::uint64_t got = 0;
-  while (c != nullptr && got < most) {
-    if (!next_current(*c) && (!refill(*c) || !next_current(*c))) break;
-    std::uint64_t& free = table_.links(c->current).free;
-    std::uint64_t mask = free;
-    while (static_cast<std::uint64_t>(std::popcount(mask)) > most - got)
-      mask ^= std::bit_floor(mask);  // the lowest are enough
-    free ^= mask;
-    table_.live(c->current) |= mask;
-    const auto count = static_cast<std::uint64_t>(std::popcount(mask));
-    c->taken += count;
-    got += count;
-    visit(c->current, mask);
-  }
-  return got;
 }
 
 }  // namespace quarry

@@ -7,7 +7,7 @@
 /// allocated: free finds the region by the address and takes its lock.
 /// malloc(0) gives an object, as C programs expect. free of what is no object is told, not done.
 
-#include <quarry/region/region_tree.hpp>
+#include <quarry/region/tree.hpp>
 
 #include <array>
 #include <cstring>

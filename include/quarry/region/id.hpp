@@ -4,7 +4,7 @@
 /// grows by one whenever the number is used again, so that an id of a freed region is recognised
 /// for ever. The root is 0.
 
-#include <quarry/region/slab_table.hpp>
+#include <quarry/region/detail/slab_table.hpp>
 
 #include <cstdint>
 

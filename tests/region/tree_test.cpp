@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include <quarry/region/region_tree.hpp>
+#include <quarry/region/tree.hpp>
 
 #include <gtest/gtest.h>
 

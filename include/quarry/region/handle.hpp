@@ -27,8 +27,8 @@
 /// Thread safety: a handle is used by one thread at a time, unless the region was created with
 /// sharing::many_threads; then allocate, deallocate, create and destroy may be called concurrently.
 
-#include <quarry/region/region_memory.hpp>
-#include <quarry/region/region_tree.hpp>
+#include <quarry/region/resource.hpp>
+#include <quarry/region/tree.hpp>
 
 #include <memory>
 #include <memory_resource>

@@ -1,12 +1,55 @@
 // SPDX-License-Identifier: Apache-2.0
-#pragma once
-/// Reading a snapshot back. Part of snapshot.hpp.
-
 #include <quarry/region/snapshot.hpp>
 
-namespace quarry {
+#include <algorithm>
+#include <span>
+#include <vector>
 
-namespace detail {
+namespace quarry {
+namespace {
+
+using table_view = slab_table_view<default_geometry>;
+constexpr slab_geometry geometry = default_geometry;
+
+/// Whether the slabs of a range are what a pool could have written; which of them are used is added.
+bool is_sound(std::span<const snapshot_slab> slabs, std::vector<bool>& used) {
+  for (std::size_t at = 0; at < slabs.size();) {
+    const snapshot_slab& s = slabs[at];
+    std::size_t length = s.free;
+    if (s.units == slab_units::run || s.units == slab_units::large) {
+      const bool live = s.units == slab_units::large;
+      if (s.live != (live ? 1u : 0u) || length == 0 || length > slabs.size() - at) return false;
+      for (std::size_t i = 1; i < length; ++i) {
+        const bool ends = s.units == slab_units::run && i + 1 == length;
+        const snapshot_slab& t = slabs[at + i];
+        if (t.live != 0 || t.place != 0 || t.units != (ends ? slab_units::run_end : 0) ||
+            t.free != (ends ? length : 0))
+          return false;
+      }
+      used.insert(used.end(), length, live);
+    } else {
+      if (s.units == 0 || s.units > geometry.most_units()) return false;
+      length = geometry.group_of(s.units);
+      if (length > slabs.size() - at) return false;
+      for (unsigned i = 0; i < length; ++i) {
+        const snapshot_slab& t = slabs[at + i];
+        if (t.units != s.units || t.place != i || (t.free & t.live) != 0 ||
+            (t.free | t.live) != geometry.starts(s.units, static_cast<unsigned>(length), i))
+          return false;
+      }
+      std::uint32_t mask = 0;
+      for (unsigned i = 0; i < length; ++i)
+        if (slabs[at + i].live != 0) {
+          const unsigned last = i * geometry.units_in_slab() + log2_floor(slabs[at + i].live);
+          for (unsigned j = i; j <= (last + s.units - 1) / geometry.units_in_slab(); ++j)
+            mask |= 1u << j;
+        }
+      for (unsigned i = 0; i < length; ++i) used.push_back((mask >> i & 1) != 0);
+    }
+    at += length;
+  }
+  return true;
+}
 
 /// Everything but the contents, checked.
 struct snapshot_body {
@@ -17,7 +60,7 @@ struct snapshot_body {
 };
 
 /// The whole file passes by once, before anything is believed.
-inline void check_sum(snapshot_stream& in, const snapshot_header& header) {
+void check_sum(snapshot_stream& in, const snapshot_header& header) {
   in.seek(sizeof(header));
   std::vector<char> buffer(1 << 20);
   for (std::uint64_t left = header.body_bytes; left > 0;) {
@@ -36,14 +79,13 @@ std::vector<T> read_all(snapshot_stream& in, std::uint64_t count) {
   return all;
 }
 
-template <slab_geometry Geometry>
 snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
   const auto wrong = [&] { return snapshot_error(in.path() + ": makes no sense"); };
   const std::uint64_t most = header.body_bytes;
   if (header.regions == 0 || header.ranges > most || header.slabs > most ||
       header.used_slabs > most ||
       header.regions * sizeof(snapshot_region) + header.ranges * sizeof(snapshot_range) +
-              header.slabs * sizeof(snapshot_slab) + header.used_slabs * Geometry.slab !=
+              header.slabs * sizeof(snapshot_slab) + header.used_slabs * geometry.slab !=
           most)
     throw wrong();
   in.seek(sizeof(header));
@@ -59,7 +101,7 @@ snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
   if (ranges != header.ranges) throw wrong();
   for (const snapshot_range& range : body.ranges) {
     if (range.slabs > header.slabs - slabs ||
-        !is_sound<Geometry>(std::span(body.slabs).subspan(slabs, range.slabs), body.used))
+        !is_sound(std::span(body.slabs).subspan(slabs, range.slabs), body.used))
       throw wrong();
     slabs += range.slabs;
   }
@@ -70,9 +112,8 @@ snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
 }
 
 /// Slabs as they were; the contents of the used ones follow in the file.
-template <slab_geometry Geometry>
-void restore(snapshot_stream& in, const slab_map<Geometry>& table, slab_run run,
-             const snapshot_body& body, std::size_t at) {
+void restore(snapshot_stream& in, const table_view& table, slab_run run, const snapshot_body& body,
+             std::size_t at) {
   for (slab_number i = 0; i < run.count; ++i) {
     const snapshot_slab& slab = body.slabs[at + i];
     table.units(run.first + i) = static_cast<std::uint16_t>(slab.units);
@@ -81,25 +122,42 @@ void restore(snapshot_stream& in, const slab_map<Geometry>& table, slab_run run,
     l.free = slab.free;
     l.place = static_cast<std::uint8_t>(slab.place);
     l.busy = 0;
-    if (body.used[at + i]) in.read(table.address(run.first + i), Geometry.slab);
+    if (body.used[at + i]) in.read(table.address(run.first + i), geometry.slab);
   }
 }
 
-}  // namespace detail
+}  // namespace
 
-/// Under `parent`. Throws snapshot_error: the file is no good, or its addresses are not free here;
-/// the tree is then as it was.
-template <slab_geometry Geometry>
-loaded_snapshot load_snapshot(basic_region_tree<Geometry>& tree, const std::string& path,
-                              region_id parent = root_region) {
+snapshot_header snapshot_info(const std::string& path) {
+  snapshot_stream in(path, "rb");
+  const auto header = in.read<snapshot_header>();
+  if (header.magic != snapshot_header::magic_number)
+    throw snapshot_error(path + ": is no snapshot of regions");
+  if (header.version != snapshot_header::this_version)
+    throw snapshot_error(path + ": has version " + std::to_string(header.version) + ", not " +
+                         std::to_string(snapshot_header::this_version));
+  if (header.header_sum != snapshot_sum::of(header))
+    throw snapshot_error(path + ": is damaged (header)");
+  return header;
+}
+
+tree_options snapshot_options(const std::string& path) {
   const snapshot_header header = snapshot_info(path);
-  if (header.slab != Geometry.slab || header.page != Geometry.page || header.slot != Geometry.slot)
+  tree_options options;
+  options.where = reinterpret_cast<void*>(header.base);  // NOLINT
+  options.range = header.range;
+  return options;
+}
+
+loaded_snapshot load_snapshot(region_tree& tree, const std::string& path, region_id parent) {
+  const snapshot_header header = snapshot_info(path);
+  if (header.slab != geometry.slab || header.page != geometry.page || header.slot != geometry.slot)
     throw snapshot_error(path + ": was saved with slabs of another size");
   snapshot_stream in(path, "rb");
-  detail::check_sum(in, header);
-  const detail::snapshot_body body = detail::read_body<Geometry>(in, header);
+  check_sum(in, header);
+  const snapshot_body body = read_body(in, header);
 
-  const slab_map<Geometry>& table = tree.table();
+  const table_view& table = tree.table();
   std::vector<region_id> ids;
   try {
     std::size_t next_range = 0, next_slab = 0;
@@ -115,13 +173,13 @@ loaded_snapshot load_snapshot(basic_region_tree<Geometry>& tree, const std::stri
         const snapshot_range& range = body.ranges[next_range];
         const std::uint64_t offset = range.address - reinterpret_cast<std::uint64_t>(table.base());
         const slab_run run{table.slab_at(offset), static_cast<slab_number>(range.slabs)};
-        if (offset >= table.size() || offset % Geometry.slab != 0)
+        if (offset >= table.size() || offset % geometry.slab != 0)
           throw snapshot_error(path +
                                ": its addresses lie outside this tree's range; make the tree "
                                "with snapshot_options");
         if (tree.claim(node, run) != region_status::ok)
           throw snapshot_error(path + ": its addresses are in use by another region");
-        detail::restore(in, table, run, body, next_slab);
+        restore(in, table, run, body, next_slab);
         if (node.it->pool.adopt(run) != region_status::ok)
           throw snapshot_error(path + ": no memory for metadata");
         next_slab += range.slabs;
