@@ -36,6 +36,25 @@ if(QUARRY_CUDA STREQUAL "AUTO" OR QUARRY_CUDA)
   endif()
 endif()
 
+# Programs that only a GPU can run (tests, benchmarks, examples) take long to compile and to link. Where
+# no GPU answers they are not part of the default target; tests/static/headers still compiles every public
+# header and every allocator with nvcc. The target gpu_tests builds the test programs everywhere.
+set(QUARRY_GPU_PROGRAMS AUTO CACHE STRING
+  "Build programs that need a GPU by default (AUTO: when a GPU answers; ON; OFF)")
+set_property(CACHE QUARRY_GPU_PROGRAMS PROPERTY STRINGS AUTO ON OFF)
+set(QUARRY_BUILD_GPU_PROGRAMS OFF)
+if(QUARRY_HAS_CUDA)
+  if(QUARRY_GPU_PROGRAMS STREQUAL "AUTO")
+    execute_process(COMMAND "${CMAKE_CURRENT_LIST_DIR}/run-on-gpu"
+      RESULT_VARIABLE no_gpu OUTPUT_QUIET ERROR_QUIET)
+    if(NOT no_gpu)
+      set(QUARRY_BUILD_GPU_PROGRAMS ON)
+    endif()
+  elseif(QUARRY_GPU_PROGRAMS)
+    set(QUARRY_BUILD_GPU_PROGRAMS ON)
+  endif()
+endif()
+
 if(NOT QUARRY_HAS_CUDA AND NOT QUARRY_HAS_EXECUTOR)
   message(FATAL_ERROR "quarry: nothing to build: neither Boost.Context (libboost-context-dev) "
     "nor nvcc is available.")
