@@ -1,6 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# The short way in. Every goal installs what is missing (scripts/install-deps),
-# configures, builds and runs; CMakePresets.json holds the details.
+# Every target installs missing packages (scripts/install-deps), configures, builds and runs.
+# CMakePresets.json has the details.
 .DEFAULT_GOAL := help
 MAKEFLAGS += --no-print-directory
 
@@ -18,10 +18,10 @@ ctest = ctest --preset $(1) --parallel $(JOBS)
 help:  ## Print this list
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 	@echo
-	@echo 'PRESET=cpu or PRESET=cuda chooses the machines of demo, test and bench'
-	@echo '(now: $(PRESET)); JOBS=N how much runs at a time (now: $(JOBS)).'
+	@echo 'PRESET=cpu or PRESET=cuda selects the backends of demo, test and bench'
+	@echo '(now: $(PRESET)); JOBS=N the number of parallel jobs (now: $(JOBS)).'
 
-demo: notice  ## Build the quarry command and let it show itself
+demo: notice  ## Build the quarry command and show it at work
 	$(call configure,$(PRESET))
 	$(call build,$(PRESET)) --target quarry_tool
 	$(call say,'build/bin/quarry demo')
@@ -49,20 +49,20 @@ asan tsan: dependencies
 
 gpu-test:  ## Build and run the tests that need a GPU
 	@test -n '$(NVCC)' || { echo 'gpu-test: nvcc not found, on PATH or in /usr/local/cuda/bin' >&2; exit 2; }
-	@cmake/run-on-gpu >/dev/null || { echo 'gpu-test: no NVIDIA GPU found on this machine' >&2; exit 2; }
+	@cmake/run-on-gpu >/dev/null || { echo 'gpu-test: no NVIDIA GPU found on this host' >&2; exit 2; }
 	@scripts/install-deps gpu
 	$(call configure,cuda) -DQUARRY_BUILD_TOOLS=OFF -DQUARRY_BUILD_BENCH=OFF -DQUARRY_STATIC_CHECKS=OFF
 	$(call build,cuda) --target gpu_tests
 	$(call ctest,cuda) -L gpu
 
-bench: notice  ## Build the benchmarks and run them on the machines at hand
+bench: notice  ## Build the benchmarks and run them on the backends of this host
 	$(call configure,$(PRESET))
 	$(call build,$(PRESET)) --target benchmarks
 	@for program in build/bin/bench/*; do \
 	  test -x "$$program" || continue; \
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
 	done
-	@cmake/run-on-gpu >/dev/null || { echo 'bench: no GPU here, the GPU benchmarks do not run'; exit 0; }; \
+	@cmake/run-on-gpu >/dev/null || { echo 'bench: no GPU on this host; the GPU benchmarks are skipped'; exit 0; }; \
 	for program in build/bin/gpu_bench/*; do \
 	  test -x "$$program" || continue; \
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
@@ -70,7 +70,7 @@ bench: notice  ## Build the benchmarks and run them on the machines at hand
 
 format:  ## Format every C++ and CUDA source with clang-format
 	@scripts/install-deps format
-	@git ls-files -z --cached --others --exclude-standard '*.hpp' '*.cpp' '*.cu' | xargs -0 -r clang-format -i
+	@scripts/format
 
 clean:  ## Remove the build folders
 	rm -rf build build-asan build-tsan
@@ -81,7 +81,7 @@ dependencies:
 
 notice: dependencies
 ifeq ($(PRESET),cuda)
-	@echo 'quarry: preset cuda (nvcc: $(NVCC)): both machines are built'
+	@echo 'quarry: preset cuda (nvcc: $(NVCC)): both backends are built'
 else
-	@echo 'quarry: preset $(PRESET): the CPU machine only$(if $(NVCC),, (no nvcc found))'
+	@echo 'quarry: preset $(PRESET): the CPU backend only$(if $(NVCC),, (no nvcc found))'
 endif
