@@ -8,6 +8,7 @@ JOBS ?= $(shell nproc)
 NVCC := $(or $(shell command -v nvcc 2>/dev/null),$(wildcard /usr/local/cuda/bin/nvcc))
 PRESET ?= $(if $(NVCC),cuda,cpu)
 
+comma := ,
 say = @printf '\n== %s\n' $(1)
 configure = cmake --preset $(1)
 build = cmake --build --preset $(1) --parallel $(JOBS)
@@ -15,7 +16,7 @@ ctest = ctest --preset $(1) --parallel $(JOBS)
 
 .PHONY: help demo test sanitize asan tsan gpu-test bench format clean
 
-help:  ## Print this list
+help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
 	@echo
 	@echo 'PRESET=cpu or PRESET=cuda selects the backends of demo, test and bench'
@@ -26,11 +27,17 @@ demo: notice  ## Build the quarry command and show it at work
 	$(call build,$(PRESET)) --target quarry_tool
 	$(call say,'build/bin/quarry demo')
 	@build/bin/quarry demo
-	$(call say,'A small benchmark and a page that shows it')
+	$(call say,'A region: saved by one process, loaded by another with its pointers intact')
+	@build/bin/quarry region snapshot save build/demo.region
+	@build/bin/quarry region snapshot load build/demo.region
+	$(call say,'A cluster: Barnes-Hut on 16 workers and a scheduler$(comma) simulated in one process')
+	@build/bin/quarry cluster barnes-hut --simulate 17 --bodies 4000 --steps 2
+	$(call say,'A small benchmark$(comma) and a page with it and with the recorded run of an H200')
 	@rm -f build/demo.jsonl
 	@build/bin/quarry bench --quick --workloads alloc,mixed --out build/demo.jsonl; status=$$?; \
-	build/bin/quarry report build/demo.jsonl --title 'Quarry: a small benchmark' -o build/report.html && \
-	echo 'Look at it: $(CURDIR)/build/report.html' && exit $$status
+	build/bin/quarry report build/demo.jsonl bench/results/2026-11-16-h200-public/public.jsonl \
+	  --title 'Quarry: a small benchmark' -o build/report.html && \
+	echo 'Open in a browser: $(CURDIR)/build/report.html' && exit $$status
 
 test: notice  ## Build everything and run all tests
 	$(call configure,$(PRESET))
