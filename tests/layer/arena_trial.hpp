@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// arena_trial: lanes use warp arenas at their own pace, under explored schedules, beside an oracle.
+/// arena_trial: lanes use warp arenas independently under explored schedules, with an oracle.
 ///
-/// Each lane of a small grid draws a script from the seed: perhaps start, then allocs and tidy_ups, then end;
-/// or keep, and a second kernel that resumes, allocs and ends; or nothing, which leaves the arena open. Some
-/// lanes never start and ask all the same. A block must stay as its lane painted it until that lane says
-/// tidy_up or end, and overlap no other. When all lanes ended, no arena may be open and the upstream must have
-/// everything back; when one did not, an arena must be open.
+/// Each lane of a small grid draws a script from the seed: start (optional), then allocs and
+/// tidy_ups, and then one of three: end; keep, and a second kernel that resumes, allocates and
+/// ends; or neither, which leaves the arena open. Some lanes call alloc without start. A block must
+/// keep the bytes of its lane until that lane calls tidy_up or end, and overlap no other block. If
+/// all lanes have called end, no arena may be open and the upstream must have no live block;
+/// otherwise an arena must be open.
 
 #include <quarry/check/oracle.hpp>
 #include <quarry/check/sandbox.hpp>
@@ -30,21 +31,21 @@ struct arena_bounds {
 template <class Arena>
 class arena_trial {
  public:
-  explicit arena_trial(const arena_bounds& b) : bounds_(b), site_(b.pool_bytes) {}
+  explicit arena_trial(const arena_bounds& b) : bounds_(b), sandbox_(b.pool_bytes) {}
 
-  /// What went wrong under this seed; empty: nothing.
+  /// Returns the failure under this seed, or "".
   std::string run(std::uint64_t seed) {
     splitmix64 draw(seed);
     const std::uint32_t blocks = 1 + draw.below(bounds_.blocks);
     const grid shape{blocks, 1 + draw.below(bounds_.lanes), 1, 0};
     const std::uint64_t lanes = std::uint64_t{blocks} * shape.threads;
     const simt::host_section hidden;
-    site_.renew();
-    shadow_.begin(site_.pool(), Arena::can, seed, static_cast<std::uint32_t>(lanes) * most_allocs,
+    sandbox_.renew();
+    shadow_.begin(sandbox_.pool(), Arena::can, seed, static_cast<std::uint32_t>(lanes) * max_allocs,
                   lanes, false);
     kept_.assign(lanes, nullptr);
     first_of_second_.assign(lanes, 0);
-    fate_.assign(lanes, fate::stranger);
+    fate_.assign(lanes, fate::never_started);
     const simt::schedule how{.seed = seed,
                              .how = seed % 2 == 0 ? simt::strategy::random : simt::strategy::pct,
                              .change_points = 1 + draw.below(4),
@@ -52,62 +53,62 @@ class arena_trial {
                              .step_limit = 400'000};
     std::string problem = explorer_.run(how, shape, first_kernel{this, seed}).failure;
     if (problem.empty()) problem = explorer_.run(how, shape, second_kernel{this, seed}).failure;
-    if (problem.empty()) problem = judge();
+    if (problem.empty()) problem = check_end_state();
     return problem;
   }
   std::uint64_t served = 0, refused = 0;
 
  private:
-  static constexpr std::uint32_t most_allocs = 32;
-  enum class fate : std::uint8_t { stranger, ended, forgot };
+  static constexpr std::uint32_t max_allocs = 32;
+  enum class fate : std::uint8_t { never_started, ended, not_ended };
   using warp = typename Arena::warp;
 
-  struct lane_play {
+  struct lane_script {
     arena_trial& t;
     simt::lane_random draw;
     std::uint32_t lane;
     warp handle;
-    std::uint32_t first = 0;  // blocks [first, next) are this lane's
+    std::uint32_t first = 0;  // this lane owns the blocks [first, next)
     std::uint32_t next = 0;
 
     void alloc() {
-      if (next == most_allocs) return;
-      const std::uint32_t mood = draw.below(16);
+      if (next == max_allocs) return;
+      const std::uint32_t kind = draw.below(16);
       std::uint64_t n = 1 + draw.below(64);
-      if (mood == 0) n = draw.below(static_cast<std::uint32_t>(t.bounds_.pool_bytes));
-      if (mood == 1) n = 0;
-      if (mood == 2) n = ~std::uint64_t{0} - draw.below(64);
-      const std::uint32_t number = lane * most_allocs + next;
+      if (kind == 0) n = draw.below(static_cast<std::uint32_t>(t.bounds_.pool_bytes));
+      if (kind == 1) n = 0;
+      if (kind == 2) n = ~std::uint64_t{0} - draw.below(64);
+      const std::uint32_t number = lane * max_allocs + next;
       t.shadow_.asked(lane, n);
-      const bool stranger = !handle;
+      const bool has_arena = static_cast<bool>(handle);
       void* const p = handle.alloc(n);
-      if (stranger && p != nullptr) simt::fail("a lane without an arena got memory");
+      if (!has_arena && p != nullptr) simt::fail("alloc without an arena returned memory");
       if (!t.shadow_.received(number, lane, p, n)) simt::fail(t.shadow_.complaint());
       ++next;
     }
-    /// Checks what this lane holds; it is no longer the lane's.
-    void let_go() {
+    /// Checks and gives up all blocks of this lane.
+    void release_blocks() {
       for (; first < next; ++first) {
-        const std::uint32_t number = lane * most_allocs + first;
+        const std::uint32_t number = lane * max_allocs + first;
         const shadow_heap::block b = t.shadow_.take(number);
         if (b.begin != nullptr && !t.shadow_.still_painted(b, number, lane))
           simt::fail(t.shadow_.complaint());
       }
     }
-    void wander(std::uint32_t operations) {
+    void run_operations(std::uint32_t operations) {
       for (std::uint32_t i = 0; i < operations; ++i) {
         if (draw.below(4) != 0) {
           alloc();
         } else {
-          let_go();
+          release_blocks();
           handle.tidy_up();
         }
       }
     }
     void end() {
-      let_go();
+      release_blocks();
       handle.end();
-      if (handle.alloc(16) != nullptr) simt::fail("a lane got memory after its end");
+      if (handle.alloc(16) != nullptr) simt::fail("alloc after end returned memory");
     }
   };
 
@@ -116,27 +117,27 @@ class arena_trial {
     std::uint64_t seed;
     void operator()() const {
       const auto lane = static_cast<std::uint32_t>(simt::global_thread());
-      lane_play play{*t, simt::lane_random(seed * 4096 + lane), lane, {}};
-      for (std::uint32_t visits = play.draw.below(3); visits != 0; --visits) {
-        play.handle = Arena(t->site_.heap()).start();
-        play.wander(1 + play.draw.below(t->bounds_.operations));
-        play.end();
+      lane_script script{*t, simt::lane_random(seed * 4096 + lane), lane, {}};
+      for (std::uint32_t arenas = script.draw.below(3); arenas != 0; --arenas) {
+        script.handle = Arena(t->sandbox_.heap()).start();
+        script.run_operations(1 + script.draw.below(t->bounds_.operations));
+        script.end();
       }
-      if (play.draw.below(8) != 0) play.handle = Arena(t->site_.heap()).start();
-      const bool started = static_cast<bool>(play.handle);
-      play.wander(play.draw.below(t->bounds_.operations + 1));
-      const std::uint32_t way = play.draw.below(8);
-      if (way < 5) {
-        play.end();
-      } else if (way < 7) {
-        // The blocks stay, and the second kernel looks at them.
-        void* const kept = play.handle.keep();
+      if (script.draw.below(8) != 0) script.handle = Arena(t->sandbox_.heap()).start();
+      const bool started = static_cast<bool>(script.handle);
+      script.run_operations(script.draw.below(t->bounds_.operations + 1));
+      const std::uint32_t ending = script.draw.below(8);
+      if (ending < 5) {
+        script.end();
+      } else if (ending < 7) {
+        // The blocks stay live, and the second kernel checks them.
+        void* const kept = script.handle.keep();
         const simt::host_section bookkeeping;
         t->kept_[lane] = kept;
       }
       const simt::host_section bookkeeping;
-      t->first_of_second_[lane] = play.next;
-      if (started) t->fate_[lane] = way < 5 ? fate::ended : fate::forgot;
+      t->first_of_second_[lane] = script.next;
+      if (started) t->fate_[lane] = ending < 5 ? fate::ended : fate::not_ended;
     }
   };
   struct second_kernel {
@@ -150,37 +151,39 @@ class arena_trial {
         kept = t->kept_[lane];
       }
       if (kept == nullptr) return;
-      lane_play play{*t,   simt::lane_random(seed * 8192 + lane),
-                     lane, Arena(t->site_.heap()).resume(kept),
-                     0,    t->first_of_second_[lane]};  // what the first kernel left is this lane's
-      play.wander(play.draw.below(t->bounds_.operations / 2 + 1));
-      play.end();
+      lane_script script{
+          *t,   simt::lane_random(seed * 8192 + lane),
+          lane, Arena(t->sandbox_.heap()).resume(kept),
+          0,    t->first_of_second_[lane]};  // the lane owns its blocks of the first kernel
+      script.run_operations(script.draw.below(t->bounds_.operations / 2 + 1));
+      script.end();
       const simt::host_section bookkeeping;
       t->fate_[lane] = fate::ended;
     }
   };
 
-  std::string judge() {
+  std::string check_end_state() {
     served += shadow_.served;
     refused += shadow_.refused;
-    if (std::string problem = site_.check_guards(); !problem.empty()) return problem;
-    if (std::string problem = site_.heap().check_invariants(); !problem.empty()) return problem;
-    const heap_statistics s = site_.heap().statistics();
-    bool forgotten = false;
-    for (const fate f : fate_) forgotten |= f == fate::forgot;
-    if (!forgotten && arenas_open(s) != 0)
-      return "all lanes ended, but " + std::to_string(arenas_open(s)) + " arenas are open";
-    if (forgotten && arenas_open(s) == 0) return "a lane never ended, but no arena is open";
-    if (!forgotten && s.live_blocks.value_or(0) != 0)
-      return "all lanes ended, but the upstream has " + std::to_string(*s.live_blocks) +
+    if (std::string problem = sandbox_.check_guards(); !problem.empty()) return problem;
+    if (std::string problem = sandbox_.heap().check_invariants(); !problem.empty()) return problem;
+    const heap_statistics s = sandbox_.heap().statistics();
+    bool open = false;
+    for (const fate f : fate_) open |= f == fate::not_ended;
+    if (!open && arenas_open(s) != 0)
+      return "all lanes have called end, but " + std::to_string(arenas_open(s)) +
+             " arenas are open";
+    if (open && arenas_open(s) == 0) return "a lane has not called end, but no arena is open";
+    if (!open && s.live_blocks.value_or(0) != 0)
+      return "all lanes have called end, but the upstream has " + std::to_string(*s.live_blocks) +
              " live blocks";
-    if (forgotten && s.live_blocks.value_or(1) == 0)
-      return "a lane never ended, but its memory is gone";
+    if (open && s.live_blocks.value_or(1) == 0)
+      return "a lane has not called end, but its memory was freed";
     return {};
   }
 
   arena_bounds bounds_;
-  allocator_sandbox<Arena> site_;
+  allocator_sandbox<Arena> sandbox_;
   shadow_heap shadow_;
   simt::explorer explorer_;
   std::vector<void*> kept_;

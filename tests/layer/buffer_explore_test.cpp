@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// buffer under explored schedules, with as many FIFOs as the pool allows: several, of one or two blocks
-/// each, so that blocks are looked for and kept elsewhere.
+/// buffer under explored schedules, with the number of FIFOs that the pool determines: several
+/// FIFOs of one or two blocks, so that calls try more than one FIFO.
 #include "check/effort.hpp"
 
 #include <quarry/layer/buffer.hpp>
@@ -19,7 +19,8 @@ using namespace quarry;
 template <freeing_allocator A, std::uint32_t BlocksPerFifo>
 using many_fifos = buffer<A, 0, 512, 256 * BlocksPerFifo>;
 
-/// 3, 8 and 32 lanes. Gaps that no smallest block fills are the pool's own: no count of blocks.
+/// Explores grids of 3, 8 and 32 lanes. The pool may fragment, so the number of blocks after a
+/// refill is not checked.
 template <allocator A>
 void explore() {
   for (const std::uint32_t lanes : {3u, 8u, 32u})
@@ -35,7 +36,7 @@ void explore() {
 
 TEST(ExploreBuffer, OfOneBlockOverCircular) { explore<many_fifos<cfmalloc, 1>>(); }
 TEST(ExploreBuffer, OfTwoBlocksOverCircular) { explore<many_fifos<cfmmalloc, 2>>(); }
-TEST(ExploreBuffer, OverTheSystemsHeap) { explore<many_fifos<system_heap, 1>>(); }
-TEST(ExploreBuffer, UnderCoalesce) { explore<warp_aggregated<many_fifos<cfmalloc, 1>>>(); }
+TEST(ExploreBuffer, OverSystemHeap) { explore<many_fifos<system_heap, 1>>(); }
+TEST(ExploreBuffer, BelowWarpAggregated) { explore<warp_aggregated<many_fifos<cfmalloc, 1>>>(); }
 
 }  // namespace

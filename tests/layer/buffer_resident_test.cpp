@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How often the upstream is asked when many lanes are under way at once, as on a GPU. Counts carry over;
-/// times do not.
-#include "layer/watched.hpp"
+/// The number of upstream calls when many lanes run concurrently, as on a GPU. Counts carry over to
+/// a GPU; times do not.
+#include "layer/instrumented.hpp"
 
 #include <quarry/heap.hpp>
 #include <quarry/layer/buffer.hpp>
@@ -19,7 +19,7 @@ namespace {
 using namespace quarry;
 using namespace quarry::testing;
 
-/// A call takes as long as many others: all lanes that need one wait at the same time.
+/// A call takes as long as many other calls, so all lanes that need one wait at the same time.
 class slow_heap : public system_heap {
  public:
   using system_heap::system_heap;
@@ -36,26 +36,26 @@ struct malloc_and_free {
   QUARRY_DEVICE void operator()() const {
     for (std::uint32_t i = 0; i < times; ++i) {
       void* const p = heap.malloc(520);
-      if (p == nullptr) simt::fail("nothing fits");
+      if (p == nullptr) simt::fail("an allocation failed");
       heap.free(p);
     }
   }
 };
 
 constexpr std::uint32_t lanes = 1024;
-constexpr std::uint32_t calls_a_launch = 2 * lanes * 4;
+constexpr std::uint32_t calls_per_launch = 2 * lanes * 4;
 
-/// Calls of the upstream in each of five launches.
+/// Returns the number of upstream calls in each of five launches.
 template <class Buffer>
 std::vector<std::uint64_t> upstream_calls() {
   const heap<Buffer, cpu> h(64_MiB);
-  simt::explorer all_at_once;
+  simt::explorer concurrent;
   std::vector<std::uint64_t> calls;
   std::uint64_t before = 0;
   for (std::uint64_t launch = 0; launch < 5; ++launch) {
     const auto result =
-        all_at_once.run({.seed = launch, .step_limit = 100'000'000}, {lanes / 128, 128},
-                        malloc_and_free<typename heap<Buffer, cpu>::ref_type>{h.ref()});
+        concurrent.run({.seed = launch, .step_limit = 100'000'000}, {lanes / 128, 128},
+                       malloc_and_free<typename heap<Buffer, cpu>::ref_type>{h.ref()});
     EXPECT_EQ(result.failure, "");
     const call_counts counted = calls_of(h.statistics());
     calls.push_back(counted.mallocs + counted.frees - before);
@@ -66,16 +66,16 @@ std::vector<std::uint64_t> upstream_calls() {
   return calls;
 }
 
-TEST(BufferOfManyLanes, NeedsTheUpstreamInTheFirstLaunchOnly) {
-  const auto calls = upstream_calls<buffer<watched<slow_heap>>>();
-  EXPECT_GE(calls[0], lanes) << "all were under way at once";
+TEST(BufferWithManyLanes, CallsTheUpstreamInTheFirstLaunchOnly) {
+  const auto calls = upstream_calls<buffer<instrumented<slow_heap>>>();
+  EXPECT_GE(calls[0], lanes) << "all lanes ran concurrently";
   EXPECT_LE(calls[0], lanes + lanes / 50);
   for (std::size_t launch = 1; launch < calls.size(); ++launch)
-    EXPECT_LE(calls[launch], calls_a_launch / 1000) << "launch " << launch;
+    EXPECT_LE(calls[launch], calls_per_launch / 1000) << "launch " << launch;
 }
 
-TEST(BufferOfManyLanes, NeedsItInEachWithThePapers256Blocks) {
-  const auto calls = upstream_calls<buffer<watched<slow_heap>, 16>>();
+TEST(BufferWithManyLanes, CallsTheUpstreamInEveryLaunchWithThe256BlocksOfThePaper) {
+  const auto calls = upstream_calls<buffer<instrumented<slow_heap>, 16>>();
   for (const std::uint64_t n : calls) EXPECT_GE(n, lanes / 2);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "layer/instrumented.hpp"
 #include "layer/kernels.hpp"
-#include "layer/watched.hpp"
 
 #include <quarry/layer/buffer.hpp>
 #include <quarry/layer/warp_aggregated.hpp>
@@ -19,28 +19,28 @@ using namespace quarry::testing;
 
 static_assert(freeing_allocator<buffer<cfmalloc>> &&
               freeing_allocator<warp_aggregated<buffer<cfmalloc>>>);
-// As in the paper: 256 blocks a class.
+// As in the paper: 256 blocks per class.
 static_assert(buffer<cfmalloc, 16>::fifo::capacity == 16);
-static_assert(buffer<cfmalloc, 16>::most_withheld(1u << 30) < 64u << 20);
-// By the pool: less than half of it, but for small ones.
+static_assert(buffer<cfmalloc, 16>::max_cached_bytes(1u << 30) < 64u << 20);
+// Derived from the pool: less than half of it, except for small pools.
 static_assert(buffer<cfmalloc>::fifo::capacity == 64);
-static_assert(buffer<cfmalloc>::most_withheld(1u << 10) < 16u << 20);
-static_assert(buffer<cfmalloc>::most_withheld(1u << 30) < 1u << 29);
-static_assert(buffer<cfmalloc>::most_withheld(1u << 29) > 8448 * 640);
+static_assert(buffer<cfmalloc>::max_cached_bytes(1u << 10) < 16u << 20);
+static_assert(buffer<cfmalloc>::max_cached_bytes(1u << 30) < 1u << 29);
+static_assert(buffer<cfmalloc>::max_cached_bytes(1u << 29) > 8448 * 640);
 
-using one_fifo = heap<buffer<watched<cfmalloc>, 1>, here>;
+using one_fifo = heap<buffer<instrumented<cfmalloc>, 1>, here>;
 
-TEST(Buffer, ServesAFreedBlockAgainWithoutTheUpstream) {
+TEST(Buffer, ReusesAFreedBlockWithoutCallingTheUpstream) {
   const one_fifo h(bytes(1u << 20));
   void* const p = h.allocate(100);
   h.deallocate(p);
-  EXPECT_EQ(h.allocate(110), p) << "of the same class";
+  EXPECT_EQ(h.allocate(110), p) << "the same class";
   EXPECT_EQ(calls_of(h.statistics()).mallocs, 1u);
   EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
   EXPECT_NE(h.allocate(100), p);
 }
 
-TEST(Buffer, KeepsClassesApart) {
+TEST(Buffer, ReusesBlocksOnlyWithinTheirClass) {
   const one_fifo h(bytes(1u << 20));
   void* const p = h.allocate(100);
   h.deallocate(p);
@@ -49,7 +49,7 @@ TEST(Buffer, KeepsClassesApart) {
   EXPECT_EQ(h.allocate(100), p);
 }
 
-TEST(Buffer, PassesLargeRequestsThrough) {
+TEST(Buffer, ForwardsLargeRequestsToTheUpstream) {
   const one_fifo h(bytes(1u << 20));
   void* const p = h.allocate(41'000);
   ASSERT_NE(p, nullptr);
@@ -58,8 +58,8 @@ TEST(Buffer, PassesLargeRequestsThrough) {
   EXPECT_EQ(calls_of(h.statistics()).frees, 1u);
 }
 
-TEST(Buffer, GivesBackWhatDoesNotFitIntoItsFifo) {
-  const heap<buffer<watched<cfmalloc>, 1, 512, 2>, here> h(bytes(1u << 20));
+TEST(Buffer, FreesBlocksThatDoNotFitIntoItsFifo) {
+  const heap<buffer<instrumented<cfmalloc>, 1, 512, 2>, here> h(bytes(1u << 20));
   std::vector<void*> blocks;
   for (int i = 0; i < 3; ++i) blocks.push_back(h.allocate(64));
   for (void* p : blocks) h.deallocate(p);
@@ -68,19 +68,20 @@ TEST(Buffer, GivesBackWhatDoesNotFitIntoItsFifo) {
 }
 
 TEST(Buffer, TriesOtherFifosBeforeTheUpstream) {
-  // Four FIFOs of one block. Without a second try the upstream would get 1.5 of 4 blocks, on average.
-  const heap<buffer<watched<cfmalloc>, 4, 512, 4>, here> h(bytes(1u << 20));
+  // Four FIFOs of one block. Without further attempts the upstream would free 1.5 of 4 blocks on
+  // average.
+  const heap<buffer<instrumented<cfmalloc>, 4, 512, 4>, here> h(bytes(1u << 20));
   constexpr std::uint32_t rounds = 200;
   for (std::uint32_t round = 0; round < rounds; ++round) {
-    const auto got = malloc_together(h, {64, 64, 64, 64});
-    free_together(h, got, 0, got.size());
+    const auto got = malloc_by_block(h, {64, 64, 64, 64});
+    free_by_block(h, got, 0, got.size());
   }
   EXPECT_LT(calls_of(h.statistics()).frees, rounds);
   EXPECT_LT(calls_of(h.statistics()).mallocs, rounds + 4);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TEST(Buffer, CountsWhatItKeepsAsFree) {
+TEST(Buffer, CountsCachedBlocksAsFree) {
   const one_fifo h(bytes(1u << 20));
   void* const p = h.allocate(64);
   void* const q = h.allocate(64);
@@ -93,48 +94,48 @@ TEST(Buffer, CountsWhatItKeepsAsFree) {
   EXPECT_EQ(h.statistics().free_bytes, h.statistics().pool_bytes);
 }
 
-TEST(Buffer, WithholdsNothingWhenMemoryIsNeeded) {
+TEST(Buffer, FreesAllCachedBlocksWhenTheUpstreamIsExhausted) {
   const heap<buffer<cfmalloc>, here> h(bytes(64u << 10));
-  const auto small = malloc_together(h, std::vector<std::uint64_t>(256, 100));
+  const auto small = malloc_by_block(h, std::vector<std::uint64_t>(256, 100));
   void* const large = h.allocate(60'000);
-  EXPECT_EQ(large, nullptr) << "the blocks are in use";
-  free_together(h, small, 0, 256);
+  EXPECT_EQ(large, nullptr) << "the blocks are live";
+  free_by_block(h, small, 0, 256);
   void* const again = h.allocate(60'000);
-  EXPECT_NE(again, nullptr) << "all blocks are buffered, none is in use";
+  EXPECT_NE(again, nullptr) << "all blocks are cached, none is live";
   h.deallocate(again);
   EXPECT_NE(h.allocate(64'000), nullptr);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TEST(Buffer, TakesFromAnotherFifoOfTheClassBeforeItRefuses) {
+TEST(Buffer, TriesAllFifosOfTheClassBeforeItFails) {
   const heap<buffer<cfmalloc, 64>, here> h(bytes(64u << 10));
   std::vector<void*> blocks;
   while (void* const p = h.allocate(1000)) blocks.push_back(p);
   ASSERT_GT(blocks.size(), 50u);
   h.deallocate(blocks.back());
-  EXPECT_EQ(h.allocate(1000), blocks.back()) << "whichever FIFO it lies in";
+  EXPECT_EQ(h.allocate(1000), blocks.back()) << "any FIFO of the class may hold it";
 }
 
-TEST(Buffer, GivesEverythingBackWhenDrained) {
-  const heap<buffer<watched<cfmalloc>>, here> h(bytes(1u << 20));
-  auto got = malloc_together(h, {10, 100, 1000, 10'000, 30'000, 33, 33, 33});
-  free_together(h, got, 0, got.size());
+TEST(Buffer, FreesAllCachedBlocksWhenDrained) {
+  const heap<buffer<instrumented<cfmalloc>>, here> h(bytes(1u << 20));
+  auto got = malloc_by_block(h, {10, 100, 1000, 10'000, 30'000, 33, 33, 33});
+  free_by_block(h, got, 0, got.size());
   launch<here>({1, 1}, drain<decltype(h)::ref_type>{h.ref()});
   const call_counts calls = calls_of(h.statistics());
   EXPECT_EQ(calls.frees, calls.mallocs);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TEST(Buffer, DrainsThroughCoalesce) {
-  const heap<warp_aggregated<buffer<watched<cfmalloc>>>, here> h(bytes(1u << 20));
-  auto got = malloc_together(h, std::vector<std::uint64_t>(32, 64));
-  free_together(h, got, 0, got.size());
+TEST(Buffer, DrainsThroughWarpAggregated) {
+  const heap<warp_aggregated<buffer<instrumented<cfmalloc>>>, here> h(bytes(1u << 20));
+  auto got = malloc_by_block(h, std::vector<std::uint64_t>(32, 64));
+  free_by_block(h, got, 0, got.size());
   EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
   launch<here>({1, 1}, drain<decltype(h)::ref_type>{h.ref()});
   EXPECT_EQ(calls_of(h.statistics()).frees, calls_of(h.statistics()).mallocs);
 }
 
-TEST(Buffer, EmptiesNoFifoForARequestThatCanNotBeServed) {
+TEST(Buffer, KeepsItsCacheIfARequestExceedsThePool) {
   const one_fifo h(bytes(1u << 20));
   void* const p = h.allocate(64);
   h.deallocate(p);
@@ -143,7 +144,7 @@ TEST(Buffer, EmptiesNoFifoForARequestThatCanNotBeServed) {
   EXPECT_EQ(calls_of(h.statistics()).frees, 0u);
 }
 
-/// Hands out the two ends of its pool in turn, once each.
+/// Returns the start of its pool first, and the end of its pool afterwards.
 class both_ends {
  public:
   static constexpr abilities can = {.frees_one = true};
@@ -168,17 +169,17 @@ class both_ends {
   std::uint64_t* calls_;
 };
 
-TEST(Buffer, LetsBlocksOutsideItsWindowPass) {
+TEST(Buffer, FreesBlocksOutsideItsWindowToTheUpstream) {
   const heap<buffer<both_ends, 1>, cpu> h(bytes(std::uint64_t{80} << 30));
   void* const low = h.allocate(64);
   void* const high = h.allocate(64);
   h.deallocate(high);
   h.deallocate(low);
-  EXPECT_EQ(h.allocate(64), low) << "buffered";
-  EXPECT_EQ(h.statistics().live_blocks, 1u) << "the other one was given back";
+  EXPECT_EQ(h.allocate(64), low) << "cached";
+  EXPECT_EQ(h.statistics().live_blocks, 1u) << "the upstream has freed the other block";
 }
 
-TEST(Buffer, FindsItsWindowWhereverTheSystemsHeapIs) {
+TEST(Buffer, PlacesItsWindowAroundTheBlocksOfTheSystemHeap) {
   const heap<buffer<system_heap, 1>, cpu> h(bytes(1u << 20));
   void* const p = h.allocate(64);
   h.deallocate(p);

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What only the CPU can tell about checked: exact costs, the end of a heap, and explored schedules.
+/// Tests of checked that need the CPU backend: exact costs, the destruction of a heap, and explored
+/// schedules.
 #include "check/effort.hpp"
 #include "layer/word_pool.hpp"
 
@@ -25,60 +26,61 @@ namespace {
 using namespace quarry;
 using namespace quarry::testing;
 
-/// An upstream whose blocks outlive the heap, and that knows how many are out.
-class lender {
+/// An upstream whose blocks outlive the heap, and that counts its live blocks.
+class external_heap {
  public:
   static constexpr abilities can = {.frees_one = true, .frees_all = false, .owns_pool = false};
-  inline static int out = 0;
-  lender() = default;
-  lender(memory_range, carve&) {}
+  inline static int live = 0;
+  external_heap() = default;
+  external_heap(memory_range, carve&) {}
   void initialise(std::uint64_t, std::uint64_t) const {}
-  QUARRY_NOINLINE void* malloc(std::size_t n) const { return ++out, std::malloc(n); }
-  void free(void* p) const { --out, std::free(p); }
+  QUARRY_NOINLINE void* malloc(std::size_t n) const { return ++live, std::malloc(n); }
+  void free(void* p) const { --live, std::free(p); }
   std::string check_invariants() const { return {}; }
   heap_statistics statistics() const { return {}; }
 };
 
-TEST(HeapThatDrains, GivesBackWhatItsLayersKeepWhenItEnds) {
+TEST(HeapThatDrains, FreesQuarantinedBlocksInItsDestructor) {
   {
-    const heap<checked<lender>, cpu> h(1_MiB);
+    const heap<checked<external_heap>, cpu> h(1_MiB);
     h.deallocate(h.allocate(64));
-    EXPECT_EQ(lender::out, 1) << "it waits";
+    EXPECT_EQ(external_heap::live, 1) << "the block is in quarantine";
   }
-  EXPECT_EQ(lender::out, 0);
+  EXPECT_EQ(external_heap::live, 0);
 }
 
-TEST(HeapThatDrains, DoesSoOnceHoweverItMoves) {
+TEST(HeapThatDrains, DrainsOnceAfterMoves) {
   {
-    heap<checked<lender>, cpu> first(1_MiB);
+    heap<checked<external_heap>, cpu> first(1_MiB);
     first.deallocate(first.allocate(64));
-    heap<checked<lender>, cpu> second = std::move(first);
-    heap<checked<lender>, cpu> third(1_MiB);
+    heap<checked<external_heap>, cpu> second = std::move(first);
+    heap<checked<external_heap>, cpu> third(1_MiB);
     third.deallocate(third.allocate(64));
-    EXPECT_EQ(lender::out, 2);
+    EXPECT_EQ(external_heap::live, 2);
     third = std::move(second);
-    EXPECT_EQ(lender::out, 1) << "assignment drains the heap that was there";
+    EXPECT_EQ(external_heap::live, 1) << "assignment drains the previous heap";
     third.deallocate(third.allocate(64));
-    EXPECT_EQ(lender::out, 2);
+    EXPECT_EQ(external_heap::live, 2);
     EXPECT_EQ(to_text(report(third)), "");
   }
-  EXPECT_EQ(lender::out, 0);
+  EXPECT_EQ(external_heap::live, 0);
 }
 
-TEST(HeapThatDrains, ThroughOtherLayersToo) {
+TEST(HeapThatDrains, DrainsThroughOtherLayers) {
   {
-    const heap<warp_aggregated<buffer<lender>>, cpu> h(1_MiB);
+    const heap<warp_aggregated<buffer<external_heap>>, cpu> h(1_MiB);
     h.deallocate(h.allocate(64));
-    EXPECT_EQ(lender::out, 1);
+    EXPECT_EQ(external_heap::live, 1);
   }
-  EXPECT_EQ(lender::out, 0);
+  EXPECT_EQ(external_heap::live, 0);
 }
 
-// Not by measure_costs: its pool ends without a drain. The system's heap does nothing that is counted. One lane and
-// a large registry: where two addresses hash to neighbours, a block costs a load more, and where the system's
-// blocks lie differs from build to build.
-TEST(CheckedHeap, CostsWhatItsHeaderSays) {
-  const auto said = [](const call_costs& c) {
+// This test does not use measure_costs(), whose heap ends without a drain. The accesses of
+// system_heap do not count. One lane and a large registry avoid collisions in the hash table: a
+// collision costs an additional load, and the addresses of the system's blocks differ between
+// builds.
+TEST(CheckedHeap, HasTheCostsThatItsHeaderStates) {
+  const auto text_of = [](const call_costs& c) {
     return per_call(c.atomics, c.calls) + " " + per_call(c.loads, c.calls) + " " +
            per_call(c.stores, c.calls);
   };
@@ -88,21 +90,21 @@ TEST(CheckedHeap, CostsWhatItsHeaderSays) {
   warp[0].size = 64;
   call_costs malloc, free;
   for (int round = 0; round < 16; ++round) {
-    if (round == 8) malloc = free = {};  // the quarantine is full now
+    if (round == 8) malloc = free = {};  // the quarantine is full from here on
     detail::add_costs(malloc, 1, warp, detail::ledger_malloc<full>{h.ref().allocator(), &warp});
     detail::add_costs(free, 1, warp, detail::ledger_free<full>{h.ref().allocator(), &warp});
   }
-  EXPECT_EQ(said(malloc), "1 1 3");
-  EXPECT_EQ(said(free), "4 18 3");
+  EXPECT_EQ(text_of(malloc), "1 1 3");
+  EXPECT_EQ(text_of(free), "4 18 3");
 }
 
-// ---- under explored schedules ---------------------------------------------------------------------
+// ---- under explored schedules ------------------------------------------------------------------
 
-constexpr checking hurried{.quarantine = 4, .fifos = 2};
-constexpr checking direct{.quarantine = 0};
+constexpr checking small_quarantine{.quarantine = 4, .fifos = 2};
+constexpr checking no_quarantine{.quarantine = 0};
 
-/// 20,000 schedules of 3, 8 and 32 lanes: correct programs, about which nothing may be said.
-/// Circular pools have gaps of their own that no smallest block fills: no refill there.
+/// Explores 20,000 schedules of 3, 8 and 32 lanes. The programs are correct, so no finding is
+/// allowed. Circular pools may fragment, so they are not refilled.
 template <allocator A>
 void explore(std::uint64_t refill_one_in) {
   for (const std::uint32_t lanes : {3u, 8u, 32u})
@@ -114,18 +116,22 @@ void explore(std::uint64_t refill_one_in) {
 }
 
 TEST(ExploreChecked, OverCircular) { explore<checked<cfmalloc>>(0); }
-TEST(ExploreChecked, WithFullQuarantine) { explore<checked<cfmalloc, hurried>>(0); }
-TEST(ExploreChecked, WithoutQuarantine) { explore<checked<word_pool<64>, direct>>(4); }
-TEST(ExploreChecked, OverWordPool) { explore<checked<word_pool<64>, hurried>>(4); }
-TEST(ExploreChecked, OverCoalesce) { explore<checked<warp_aggregated<cfmalloc>, hurried>>(0); }
-TEST(ExploreChecked, OverTheSystemsHeap) { explore<checked<system_heap, hurried>>(4); }
-TEST(ExploreChecked, OverBuffer) { explore<checked<buffer<system_heap, 2, 512>, hurried>>(4); }
+TEST(ExploreChecked, WithFullQuarantine) { explore<checked<cfmalloc, small_quarantine>>(0); }
+TEST(ExploreChecked, WithoutQuarantine) { explore<checked<word_pool<64>, no_quarantine>>(4); }
+TEST(ExploreChecked, OverWordPool) { explore<checked<word_pool<64>, small_quarantine>>(4); }
+TEST(ExploreChecked, OverWarpAggregated) {
+  explore<checked<warp_aggregated<cfmalloc>, small_quarantine>>(0);
+}
+TEST(ExploreChecked, OverSystemHeap) { explore<checked<system_heap, small_quarantine>>(4); }
+TEST(ExploreChecked, OverBuffer) {
+  explore<checked<buffer<system_heap, 2, 512>, small_quarantine>>(4);
+}
 TEST(ExploreChecked, OverBump) { explore<checked<bump>>(4); }
 
-/// Every lane does everything wrong, beside the others. The quarantine is large, so that no address comes
-/// back: then each wrong act counts, under every schedule.
+/// Every lane commits every kind of misuse. The quarantine is so large that no address is reused,
+/// so each misuse counts under every schedule.
 template <class A>
-struct misbehave {
+struct misuse_all {
   A heap;
   std::byte* shared;
   std::byte* foreign;
@@ -144,27 +150,27 @@ struct misbehave {
 template <allocator Upstream>
 void expect_exact_counts(std::uint32_t lanes) {
   using heap_type = checked<Upstream>;
-  const allocator_sandbox<heap_type> site(8192);
+  const allocator_sandbox<heap_type> sandbox(8192);
   simt::explorer explorer;
   std::byte outside{};
   for (std::uint64_t seed = 1; seed <= scaled(4000); ++seed) {
-    site.renew();
-    auto* const shared = static_cast<std::byte*>(site.heap().malloc(40));
-    const simt::outcome result = explorer.run({.seed = seed}, {2, lanes / 2},
-                                              misbehave<heap_type>{site.heap(), shared, &outside});
+    sandbox.renew();
+    auto* const shared = static_cast<std::byte*>(sandbox.heap().malloc(40));
+    const simt::outcome result = explorer.run(
+        {.seed = seed}, {2, lanes / 2}, misuse_all<heap_type>{sandbox.heap(), shared, &outside});
     ASSERT_TRUE(result.ok()) << result.failure;
-    site.heap().inspect(0, 1);
-    const std::vector<finding> found = site.heap().report();
+    sandbox.heap().inspect(0, 1);
+    const std::vector<finding> found = sandbox.heap().report();
     const std::uint64_t expected[] = {2 * lanes - 1, lanes, lanes, lanes, lanes, lanes};
     ASSERT_EQ(found.size(), 6u) << "seed " << seed << "\n" << to_text(found);
     for (std::size_t i = 0; i < 6; ++i) {
       ASSERT_EQ(found[i].count, expected[i]) << "seed " << seed << "\n" << to_text(found);
       ASSERT_LT(found[i].lane.thread, lanes);
     }
-    ASSERT_TRUE(site.heap().leaks().empty()) << "seed " << seed;
-    site.heap().drain();
-    ASSERT_EQ(site.heap().upstream().statistics().live_bytes, 0u) << "seed " << seed;
-    ASSERT_EQ(site.heap().upstream().check_invariants(), "");
+    ASSERT_TRUE(sandbox.heap().leaks().empty()) << "seed " << seed;
+    sandbox.heap().drain();
+    ASSERT_EQ(sandbox.heap().upstream().statistics().live_bytes, 0u) << "seed " << seed;
+    ASSERT_EQ(sandbox.heap().upstream().check_invariants(), "");
   }
 }
 

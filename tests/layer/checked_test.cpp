@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Each kind of misuse is planted and must be found and named; programs without any must hear nothing.
+/// Each kind of misuse must be detected and classified; a correct program must have no finding.
 #include "layer/kernels.hpp"
 
 #include <quarry/layer/buffer.hpp>
@@ -53,9 +53,10 @@ struct malloc_by_one {
     if (simt::global_thread() == lane) *out = static_cast<std::byte*>(heap.malloc(n));
   }
 };
-/// A correct program: every byte of every block is written, and some blocks are freed by other lanes.
+/// A correct program: it writes every byte of every block, and some blocks are freed by other
+/// lanes.
 template <class Ref>
-struct behave {
+struct correct_program {
   Ref heap;
   request* requests;
   std::uint32_t rounds;
@@ -89,7 +90,7 @@ std::byte* malloc_by(const Heap& h, std::uint64_t lane, std::uint64_t n) {
 void write(std::byte* at) { launch<here>({1, 1}, write_byte{at}); }
 std::uint64_t number(const void* p) { return reinterpret_cast<std::uint64_t>(p); }
 
-/// The one finding of a heap.
+/// Returns the only finding of a heap.
 template <class Heap>
 finding only(const Heap& h) {
   const std::vector<finding> found = report(h);
@@ -98,7 +99,7 @@ finding only(const Heap& h) {
   return {};
 }
 
-/// What the upstream thinks is live; 0 where it does not know.
+/// Returns the live bytes of the upstream; 0 if they are unknown.
 template <class Heap>
 std::uint64_t upstream_bytes(const Heap& h) {
   return h.on_host([](const auto& a) { return a.upstream().statistics().live_bytes.value_or(0); });
@@ -112,10 +113,10 @@ class Checked : public ::testing::Test {
 using upstreams = ::testing::Types<cfmalloc, system_heap, warp_aggregated<cfmalloc>>;
 TYPED_TEST_SUITE(Checked, upstreams);
 
-TYPED_TEST(Checked, SaysNothingAboutACorrectProgram) {
+TYPED_TEST(Checked, ReportsNothingForACorrectProgram) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   simt::array<request, here> requests(256);
-  launch<here>({4, 64}, behave<typename heap<checked<TypeParam>, here>::ref_type>{
+  launch<here>({4, 64}, correct_program<typename heap<checked<TypeParam>, here>::ref_type>{
                             h.ref(), requests.data(), 40});
   EXPECT_EQ(to_text(report(h)), "");
   launch<here>({1, 256}, free_some<typename heap<checked<TypeParam>, here>::ref_type>{
@@ -127,7 +128,7 @@ TYPED_TEST(Checked, SaysNothingAboutACorrectProgram) {
   EXPECT_EQ(h.statistics().live_bytes.value_or(0), 0u);
 }
 
-TYPED_TEST(Checked, NamesWhoFreesABlockTwice) {
+TYPED_TEST(Checked, ReportsTheLanesOfADoubleFree) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 100);
   free_by(h, 70, p);
@@ -137,23 +138,23 @@ TYPED_TEST(Checked, NamesWhoFreesABlockTwice) {
   EXPECT_EQ(f.kind, misuse::double_free);
   EXPECT_EQ(f.count, 2u);
   EXPECT_EQ(f.lane, (caller{5, 0}));
-  EXPECT_EQ(f.other, (caller{70, 1})) << "who had freed it";
+  EXPECT_EQ(f.other, (caller{70, 1})) << "the lane that freed it first";
   EXPECT_EQ(f.size, 100u);
   EXPECT_EQ(f.address, number(p));
   EXPECT_EQ(to_text(leaks(h)), "");
 }
 
-TYPED_TEST(Checked, LetsOneOfManyWhoFreeABlockAtOnceHaveIt) {
+TYPED_TEST(Checked, FreesABlockOnceIfManyLanesFreeIt) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 100);
   launch<here>({2, 64}, free_by_all<typename heap<checked<TypeParam>, here>::ref_type>{h.ref(), p});
   EXPECT_EQ(only(h).kind, misuse::double_free);
   EXPECT_EQ(only(h).count, 127u);
   h.drain();
-  EXPECT_EQ(upstream_bytes(h), 0u) << "it got it back, once";
+  EXPECT_EQ(upstream_bytes(h), 0u) << "the upstream has freed it";
 }
 
-TYPED_TEST(Checked, KnowsAFreedBlockAfterItHasLeft) {
+TYPED_TEST(Checked, RecognisesAFreedBlockAfterItsEviction) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 100);
   free_by(h, 4, p);
@@ -162,7 +163,7 @@ TYPED_TEST(Checked, KnowsAFreedBlockAfterItHasLeft) {
   EXPECT_EQ(only(h).kind, misuse::double_free);
 }
 
-TYPED_TEST(Checked, FollowsNoForeignPointer) {
+TYPED_TEST(Checked, NeverDereferencesAForeignPointer) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   const heap<checked<TypeParam>, here> other(64_KiB);
   simt::array<std::byte, here> elsewhere(64);
@@ -178,13 +179,13 @@ TYPED_TEST(Checked, FollowsNoForeignPointer) {
   EXPECT_EQ(f.count, wrong.size());
   EXPECT_EQ(f.lane, (caller{9, 0}));
   EXPECT_EQ(f.address, number(elsewhere.data()));
-  EXPECT_EQ(leaks(other).size(), 1u) << "the other heap's block is still there";
+  EXPECT_EQ(leaks(other).size(), 1u) << "the block of the other heap is still live";
   free_by(other, 0, theirs);
   free_by(h, 0, ours);
   EXPECT_TRUE(leaks(h).empty());
 }
 
-TYPED_TEST(Checked, TellsInteriorPointersFromForeignOnes) {
+TYPED_TEST(Checked, DistinguishesInteriorFromForeignPointers) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 20'000);
   free_by(h, 65, p + 16);
@@ -194,16 +195,16 @@ TYPED_TEST(Checked, TellsInteriorPointersFromForeignOnes) {
   EXPECT_EQ(f.kind, misuse::interior_pointer);
   EXPECT_EQ(f.count, 8u);
   EXPECT_EQ(f.lane, (caller{65, 1}));
-  EXPECT_EQ(f.other, (caller{3, 0})) << "whose block it is";
+  EXPECT_EQ(f.other, (caller{3, 0})) << "the lane that allocated it";
   EXPECT_EQ(f.offset, 16);
   EXPECT_EQ(f.size, 20'000u);
   EXPECT_EQ(f.address, number(p));
   free_by(h, 66, p + 20'000);
-  EXPECT_EQ(report(h).size(), 2u) << "one past the end is no longer inside";
+  EXPECT_EQ(report(h).size(), 2u) << "one past the end is not inside the block";
   free_by(h, 66, p);
 }
 
-TYPED_TEST(Checked, FindsAByteBehindABlockOfAnySize) {
+TYPED_TEST(Checked, DetectsAWriteAfterABlockOfAnySize) {
   for (const std::uint64_t n : {1u, 7u, 8u, 9u, 15u, 16u, 17u, 31u, 32u, 33u, 100u, 1000u, 4096u}) {
     for (const std::uint64_t beyond : {0u, 1u, 8u, 15u}) {
       const heap<checked<TypeParam>, here> h(64_KiB);
@@ -216,13 +217,13 @@ TYPED_TEST(Checked, FindsAByteBehindABlockOfAnySize) {
       EXPECT_EQ(f.kind, misuse::overrun);
       EXPECT_EQ(f.size, n);
       EXPECT_EQ(f.offset, static_cast<std::int64_t>(n + beyond));
-      EXPECT_EQ(f.lane, (caller{67, 1})) << "whose block it is";
-      EXPECT_EQ(f.other, (caller{4, 0})) << "who freed it";
+      EXPECT_EQ(f.lane, (caller{67, 1})) << "the lane that allocated it";
+      EXPECT_EQ(f.other, (caller{4, 0})) << "the lane that freed it";
     }
   }
 }
 
-TYPED_TEST(Checked, FindsAByteBeforeABlock) {
+TYPED_TEST(Checked, DetectsAWriteBeforeABlock) {
   for (const std::int64_t before : {1, 8, 16}) {
     const heap<checked<TypeParam>, here> h(64_KiB);
     std::byte* const p = malloc_by(h, 67, 40);
@@ -236,42 +237,42 @@ TYPED_TEST(Checked, FindsAByteBeforeABlock) {
   }
 }
 
-TYPED_TEST(Checked, FindsDamageBesideLiveBlocksAndCountsItOnce) {
+TYPED_TEST(Checked, DetectsAnOverrunOfALiveBlockAndCountsItOnce) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 67, 40);
   write(p + 40);
   EXPECT_THROW(h.check(), heap_corrupted);
   EXPECT_EQ(only(h).kind, misuse::overrun);
   EXPECT_EQ(only(h).count, 1u);
-  EXPECT_FALSE(only(h).other.has_value()) << "nobody in a kernel noticed";
+  EXPECT_FALSE(only(h).other.has_value()) << "no kernel has detected it";
   free_by(h, 0, p);
   EXPECT_EQ(only(h).count, 1u);
 }
 
-TYPED_TEST(Checked, FindsAFreedBlockThatIsWritten) {
-  for (const bool waits : {true, false}) {
+TYPED_TEST(Checked, DetectsAWriteToAFreedBlock) {
+  for (const bool in_quarantine : {true, false}) {
     const heap<typename TestFixture::small, here> h(256_KiB);
     std::byte* const p = malloc_by(h, 3, 100);
     free_by(h, 70, p);
     write(p + 99);
-    if (waits) {
+    if (in_quarantine) {
       EXPECT_FALSE(only(h).other.has_value());
     } else {
-      for (int i = 0; i < 4; ++i) free_by(h, 8, malloc_by(h, 8, 100));  // four others wait
-      EXPECT_EQ(only(h).other, (caller{8, 0})) << "who made it leave";
+      for (int i = 0; i < 4; ++i) free_by(h, 8, malloc_by(h, 8, 100));  // fills the quarantine
+      EXPECT_EQ(only(h).other, (caller{8, 0})) << "the lane that evicted it";
     }
     const finding f = only(h);
     EXPECT_EQ(f.kind, misuse::use_after_free);
     EXPECT_EQ(f.count, 1u);
-    EXPECT_EQ(f.lane, (caller{70, 1})) << "who freed it";
+    EXPECT_EQ(f.lane, (caller{70, 1})) << "the lane that freed it";
     EXPECT_EQ(f.size, 100u);
     EXPECT_EQ(f.offset, 99);
     h.drain();
-    EXPECT_EQ(only(h).count, 1u) << "it was found before";
+    EXPECT_EQ(only(h).count, 1u) << "it counts once";
   }
 }
 
-TYPED_TEST(Checked, LooksAtWhatWaitsWhenItIsDrained) {
+TYPED_TEST(Checked, ChecksQuarantinedBlocksWhenDrained) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 100);
   free_by(h, 70, p);
@@ -280,7 +281,7 @@ TYPED_TEST(Checked, LooksAtWhatWaitsWhenItIsDrained) {
   EXPECT_EQ(only(h).kind, misuse::use_after_free);
 }
 
-TYPED_TEST(Checked, WatchesTheFrontOfALargeFreedBlock) {
+TYPED_TEST(Checked, ChecksTheFrontOfALargeFreedBlock) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 10'000);
   free_by(h, 3, p);
@@ -290,7 +291,7 @@ TYPED_TEST(Checked, WatchesTheFrontOfALargeFreedBlock) {
   EXPECT_EQ(only(h).kind, misuse::use_after_free);
 }
 
-TYPED_TEST(Checked, DoesNotHandOutAgainAtOnce) {
+TYPED_TEST(Checked, DoesNotReuseABlockInQuarantine) {
   const heap<typename TestFixture::small, here> h(256_KiB);
   std::byte* const p = malloc_by(h, 3, 100);
   free_by(h, 3, p);
@@ -303,20 +304,20 @@ TYPED_TEST(Checked, DoesNotHandOutAgainAtOnce) {
   EXPECT_EQ(to_text(report(h)), "");
 }
 
-TYPED_TEST(Checked, WithholdsNothingWhenMemoryIsNeeded) {
+TYPED_TEST(Checked, EvictsAllBlocksWhenTheUpstreamIsExhausted) {
   const heap<checked<TypeParam>, here> h(64_KiB);
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(64, 600));
-  free_together(h, got, 0, 64);
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(64, 600));
+  free_by_block(h, got, 0, 64);
   std::byte* const large = malloc_by(h, 0, 50'000);
-  EXPECT_NE(large, nullptr) << "all blocks are in quarantine, none is in use";
+  EXPECT_NE(large, nullptr) << "all blocks are in quarantine, none is live";
   free_by(h, 0, large);
   EXPECT_EQ(to_text(report(h)), "");
 }
 
 TYPED_TEST(Checked, ListsLeaksBySize) {
   const heap<checked<TypeParam>, here> h(1_MiB);
-  const auto got = malloc_together(h, {64, 64, 64, 7, 7, 300, 0});
-  free_together(h, got, 1, 2);
+  const auto got = malloc_by_block(h, {64, 64, 64, 7, 7, 300, 0});
+  free_by_block(h, got, 1, 2);
   const std::vector<leak> found = leaks(h);
   ASSERT_EQ(found.size(), 3u);
   EXPECT_EQ(found[0].size, 7u);
@@ -328,13 +329,13 @@ TYPED_TEST(Checked, ListsLeaksBySize) {
   EXPECT_EQ(found[2].lane, (caller{5, 0}));
   EXPECT_EQ(found[2].address, number(got[5].block));
   EXPECT_EQ(h.statistics().live_blocks, 5u);
-  EXPECT_EQ(to_text(report(h)), "") << "a live block is no misuse";
-  free_together(h, got, 0, 1);
-  free_together(h, got, 2, 6);
+  EXPECT_EQ(to_text(report(h)), "") << "a live block is not a misuse";
+  free_by_block(h, got, 0, 1);
+  free_by_block(h, got, 2, 6);
   EXPECT_TRUE(leaks(h).empty());
 }
 
-TYPED_TEST(Checked, SaysWhenThereAreMoreBlocksThanItKnows) {
+TYPED_TEST(Checked, ReportsAFullRegistry) {
   const heap<checked<TypeParam, checking{.quarantine = 4, .fifos = 1, .pool_per_block = 1u << 20}>,
              here>
       h(64_KiB);  // 256 slots
@@ -348,12 +349,12 @@ TYPED_TEST(Checked, SaysWhenThereAreMoreBlocksThanItKnows) {
   blocks.back() = malloc_by(h, 70, 16);
   EXPECT_NE(blocks.back(), nullptr);
   for (std::byte* p : blocks) free_by(h, 0, p);
-  EXPECT_EQ(only(h).kind, misuse::registry_full) << "and nothing else";
+  EXPECT_EQ(only(h).kind, misuse::registry_full) << "the only finding";
   h.drain();
-  EXPECT_EQ(upstream_bytes(h), 0u) << "what was refused went back";
+  EXPECT_EQ(upstream_bytes(h), 0u) << "the upstream has freed the block without a slot";
 }
 
-TYPED_TEST(Checked, CountsWhatWaitsAsFree) {
+TYPED_TEST(Checked, CountsQuarantinedBlocksAsFree) {
   const heap<typename TestFixture::small, here> h(256_KiB);
   std::vector<std::byte*> blocks;
   for (int i = 0; i < 5; ++i) blocks.push_back(malloc_by(h, 0, 1000));
@@ -363,7 +364,7 @@ TYPED_TEST(Checked, CountsWhatWaitsAsFree) {
   EXPECT_EQ(after.live_blocks, 1u);
   if (before.live_bytes) {
     EXPECT_LE(*after.live_bytes, *before.live_bytes - 4 * 1000);
-    EXPECT_GE(upstream_bytes(h), 5000u) << "it does not know yet";
+    EXPECT_GE(upstream_bytes(h), 5000u) << "the blocks are live for the upstream";
     EXPECT_EQ(*after.free_bytes + *after.live_bytes, *before.free_bytes + *before.live_bytes);
   }
   free_by(h, 0, blocks[4]);
@@ -372,7 +373,7 @@ TYPED_TEST(Checked, CountsWhatWaitsAsFree) {
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TYPED_TEST(Checked, ServesNothingAndTooMuch) {
+TYPED_TEST(Checked, ReturnsNullptrForZeroAndOversize) {
   const heap<checked<TypeParam>, here> h(1_MiB);
   for (const std::uint64_t n : {std::uint64_t{0}, ~std::uint64_t{0}, ~std::uint64_t{0} - 15,
                                 ~std::uint64_t{0} - 47, std::uint64_t{1} << 20})
@@ -381,7 +382,7 @@ TYPED_TEST(Checked, ServesNothingAndTooMuch) {
   EXPECT_EQ(to_text(report(h)), "");
 }
 
-TEST(CheckedHeap, ThrowsWhatWasFound) {
+TEST(CheckedHeap, ThrowsItsFindings) {
   const heap<checked<cfmalloc>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 64);
   h.check();
@@ -395,14 +396,15 @@ TEST(CheckedHeap, ThrowsWhatWasFound) {
     EXPECT_PRED_FORMAT2(IsSubstring,
                         "double free, 1 time: thread 71 (block 1) freed 64 bytes at 0x", e.what());
     EXPECT_PRED_FORMAT2(IsSubstring, ", which thread 70 (block 1) had freed", e.what());
-    EXPECT_PRED_FORMAT2(IsSubstring, "overrun, 1 time: byte 64, behind 64 bytes at 0x", e.what());
+    EXPECT_PRED_FORMAT2(IsSubstring, "overrun, 1 time: byte 64, after the end of 64 bytes at 0x",
+                        e.what());
     EXPECT_PRED_FORMAT2(IsSubstring,
-                        "of thread 3 (block 0), was written; noticed by thread 70 (block 1)",
+                        "of thread 3 (block 0), was written; detected by thread 70 (block 1)",
                         e.what());
   }
 }
 
-TEST(CheckedHeap, ForgetsWhenReset) {
+TEST(CheckedHeap, HasNoFindingsAfterReset) {
   heap<checked<cfmalloc>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 64);
   free_by(h, 3, p + 1);
@@ -410,10 +412,10 @@ TEST(CheckedHeap, ForgetsWhenReset) {
   EXPECT_EQ(to_text(report(h)), "");
   EXPECT_TRUE(leaks(h).empty());
   free_by(h, 3, p);
-  EXPECT_EQ(only(h).kind, misuse::foreign_pointer) << "of an earlier life";
+  EXPECT_EQ(only(h).kind, misuse::foreign_pointer) << "a block from before the reset";
 }
 
-TEST(CheckedHeap, CountsTheRestOfManyWrongPointersAsForeign) {
+TEST(CheckedHeap, ClassifiesOnlyTheFirst32WrongPointersByAScan) {
   const heap<checked<cfmalloc>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 20'000);
   for (int i = 0; i < 40; ++i) free_by(h, 3, p + 10'000);
@@ -424,10 +426,10 @@ TEST(CheckedHeap, CountsTheRestOfManyWrongPointersAsForeign) {
   EXPECT_EQ(found[1].kind, misuse::interior_pointer);
   EXPECT_EQ(found[1].count, 32u);
   free_by(h, 3, p + 1024);
-  EXPECT_EQ(report(h)[1].count, 33u) << "near the start of its block, it is still recognised";
+  EXPECT_EQ(report(h)[1].count, 33u) << "a pointer near the start of its block needs no scan";
 }
 
-TEST(CheckedHeap, WatchesBlocksThatAreNeverFreed) {
+TEST(CheckedHeap, ChecksBlocksOverAnUpstreamWithoutFree) {
   const heap<checked<bump>, here> h(1_MiB);
   std::byte* const p = malloc_by(h, 3, 64);
   std::byte* const q = malloc_by(h, 4, 64);
@@ -443,7 +445,7 @@ TEST(CheckedHeap, WatchesBlocksThatAreNeverFreed) {
   EXPECT_EQ(leaks(h)[0].count, 2u);
 }
 
-TEST(CheckedHeap, HandsOutWhatItCanNotWatchWhereNothingIsFreed) {
+TEST(CheckedHeap, ServesUncheckedBlocksOverAnUpstreamWithoutFree) {
   const heap<checked<bump, checking{.pool_per_block = 1u << 20}>, here> h(64_KiB);
   unsigned served = 0;
   while (malloc_by(h, 0, 16) != nullptr) ++served;
@@ -456,7 +458,7 @@ TEST(CheckedHeap, DrainsTheLayersBelow) {
   const heap<checked<buffer<cfmalloc>>, here> h(1_MiB);
   free_by(h, 0, malloc_by(h, 0, 100));
   h.drain();
-  EXPECT_EQ(h.on_host([](const auto& a) { return a.upstream().withheld(); }), 0u);
+  EXPECT_EQ(h.on_host([](const auto& a) { return a.upstream().cached_bytes(); }), 0u);
 }
 
 }  // namespace

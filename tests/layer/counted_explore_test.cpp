@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// counted: exact costs, and its counts under explored schedules.
+/// counted: exact costs, and counts under explored schedules.
 #include "check/effort.hpp"
 #include "layer/word_pool.hpp"
 
@@ -22,30 +22,32 @@ namespace {
 using namespace quarry;
 using namespace quarry::testing;
 
-/// What the layer adds to a call: "atomics loads stores". The system's heap does nothing that is counted.
+/// The cost that the layer adds to a call: "atomics loads stores". The accesses of system_heap do
+/// not count.
 std::string added(const call_costs& c) {
   return per_call(c.atomics, c.calls) + " " + per_call(c.loads, c.calls) + " " +
          per_call(c.stores, c.calls);
 }
 
-TEST(CountedHeap, CostsWhatItsHeaderSays) {
-  const auto [alone, equal, mixed] = measure_costs<counted<system_heap>>().cases;
-  EXPECT_EQ(added(alone.malloc), "3 0 1");
-  EXPECT_EQ(added(alone.free), "2 1 0");
+TEST(CountedHeap, HasTheCostsThatItsHeaderStates) {
+  const auto [lone, equal, mixed] = measure_costs<counted<system_heap>>().cases;
+  EXPECT_EQ(added(lone.malloc), "3 0 1");
+  EXPECT_EQ(added(lone.free), "2 1 0");
   EXPECT_EQ(added(equal.malloc), "3/32 0 1");
   EXPECT_EQ(added(equal.free), "1/16 1 0");
   EXPECT_EQ(added(mixed.malloc), "9/32 0 1") << "seven size classes";
   EXPECT_EQ(added(mixed.free), "1/16 1 0");
 }
 
-/// Bytes that are live for certain, and bytes that may be: the peak lies between the most of either.
+/// A lower and an upper bound of the live bytes. The peak lies between the maxima of the two
+/// bounds.
 struct peak_bounds {
-  std::uint64_t certain = 0, possible = 0, most_certain = 0, most_possible = 0;
-  void certainly(std::uint64_t n) { most_certain = std::max(most_certain, certain += n); }
-  void possibly(std::uint64_t n) { most_possible = std::max(most_possible, possible += n); }
+  std::uint64_t lower = 0, upper = 0, max_lower = 0, max_upper = 0;
+  void add_lower(std::uint64_t n) { max_lower = std::max(max_lower, lower += n); }
+  void add_upper(std::uint64_t n) { max_upper = std::max(max_upper, upper += n); }
 };
 template <class A>
-struct follow_peak {
+struct track_peak {
   A heap;
   peak_bounds* bounds;
   std::uint64_t seed;
@@ -53,18 +55,18 @@ struct follow_peak {
     simt::lane_random draw(seed * 64 + simt::global_thread());
     for (int round = 0; round < 3; ++round) {
       const std::uint64_t n = 1 + draw.below(200);
-      note([&] { bounds->possibly(n); });
+      update([&] { bounds->add_upper(n); });
       void* const p = heap.malloc(n);
       if (p != nullptr) {
-        note([&] { bounds->certainly(n); });
-        note([&] { bounds->certain -= n; });
+        update([&] { bounds->add_lower(n); });
+        update([&] { bounds->lower -= n; });
         heap.free(p);
       }
-      note([&] { bounds->possible -= n; });
+      update([&] { bounds->upper -= n; });
     }
   }
   template <class Work>
-  static void note(const Work& work) {
+  static void update(const Work& work) {
     const simt::host_section bookkeeping;
     work();
   }
@@ -72,21 +74,22 @@ struct follow_peak {
 
 template <allocator Upstream>
 void explore_peak(std::uint32_t lanes) {
-  const allocator_sandbox<counted<Upstream>> site(1024);
+  const allocator_sandbox<counted<Upstream>> sandbox(1024);
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= scaled(6000); ++seed) {
-    site.renew();
+    sandbox.renew();
     peak_bounds bounds;
-    const simt::outcome result = explorer.run(
-        {.seed = seed}, {2, lanes / 2}, follow_peak<counted<Upstream>>{site.heap(), &bounds, seed});
+    const simt::outcome result =
+        explorer.run({.seed = seed}, {2, lanes / 2},
+                     track_peak<counted<Upstream>>{sandbox.heap(), &bounds, seed});
     ASSERT_TRUE(result.ok()) << result.failure;
-    const allocation_counts c = site.heap().counts();
-    ASSERT_GE(c.peak_bytes, bounds.most_certain) << "seed " << seed;
-    ASSERT_LE(c.peak_bytes, bounds.most_possible) << "seed " << seed;
+    const allocation_counts c = sandbox.heap().counts();
+    ASSERT_GE(c.peak_bytes, bounds.max_lower) << "seed " << seed;
+    ASSERT_LE(c.peak_bytes, bounds.max_upper) << "seed " << seed;
     ASSERT_LE(c.peak_bytes, 1024u) << "seed " << seed << ": memory was counted twice";
     ASSERT_EQ(c.live_bytes, 0u);
-    ASSERT_EQ(c.served + c.refused, 3u * lanes);
-    ASSERT_EQ(site.heap().check_invariants(), "");
+    ASSERT_EQ(c.served + c.failed, 3u * lanes);
+    ASSERT_EQ(sandbox.heap().check_invariants(), "");
   }
 }
 
@@ -108,8 +111,8 @@ void explore() {
 }
 
 TEST(ExploreCounted, OverCircular) { explore<counted<cfmalloc>>(); }
-TEST(ExploreCounted, OverCoalesce) { explore<counted<warp_aggregated<word_pool<64>, 64>>>(); }
-TEST(ExploreCounted, OverTheSystemsHeap) { explore<counted<system_heap>>(); }
+TEST(ExploreCounted, OverWarpAggregated) { explore<counted<warp_aggregated<word_pool<64>, 64>>>(); }
+TEST(ExploreCounted, OverSystemHeap) { explore<counted<system_heap>>(); }
 TEST(ExploreCounted, OverBuffer) { explore<counted<buffer<system_heap, 2, 512>>>(); }
 TEST(ExploreCounted, OverBump) { explore<counted<bump>>(); }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Kernels for the tests of layers: each lane works on its entry of an array that the host reads.
+/// Kernels for the tests of layers: each lane works on its element of an array that the host reads.
 
 #include <quarry/heap.hpp>
 
@@ -17,7 +17,7 @@ struct request {
   std::byte* block;
 };
 
-/// Every lane asks for its entry's size.
+/// Every lane allocates the block of its request.
 template <class Ref>
 struct malloc_all {
   Ref heap;
@@ -27,7 +27,7 @@ struct malloc_all {
     r.block = static_cast<std::byte*>(heap.malloc(r.size));
   }
 };
-/// Lanes [first, last) free their entry's block.
+/// Lanes [first, last) free the block of their request.
 template <class Ref>
 struct free_some {
   Ref heap;
@@ -38,16 +38,16 @@ struct free_some {
     if (me >= first && me < last) heap.free(requests[me].block);
   }
 };
-/// One lane empties what a layer keeps.
+/// One lane drains the layers.
 template <class Ref>
 struct drain {
   Ref heap;
   QUARRY_DEVICE void operator()() const { heap.allocator().drain(); }
 };
 
-/// One block of threads asks for these sizes; what the lanes got.
+/// The lanes of one thread block allocate these sizes. Returns the results.
 template <class Heap>
-std::vector<request> malloc_together(const Heap& heap, const std::vector<std::uint64_t>& sizes) {
+std::vector<request> malloc_by_block(const Heap& heap, const std::vector<std::uint64_t>& sizes) {
   simt::array<request, here> requests(sizes.size());
   std::vector<request> wanted;
   for (const std::uint64_t n : sizes) wanted.push_back({n, nullptr});
@@ -56,8 +56,9 @@ std::vector<request> malloc_together(const Heap& heap, const std::vector<std::ui
                malloc_all<typename Heap::ref_type>{heap.ref(), requests.data()});
   return requests.to_host();
 }
+/// Lanes [first, last) of one thread block free their blocks.
 template <class Heap>
-void free_together(const Heap& heap, const std::vector<request>& got, std::uint64_t first,
+void free_by_block(const Heap& heap, const std::vector<request>& got, std::uint64_t first,
                    std::uint64_t last) {
   simt::array<request, here> requests(got.size());
   requests.from_host(got);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The layers under explored schedules. Small FIFOs, superblocks and lists, so that a few operations
-/// fill them.
+/// The layers under explored schedules. FIFOs, superblocks and lists are so small that a few
+/// operations fill them.
 #include "check/effort.hpp"
 #include "layer/arena_trial.hpp"
 #include "layer/word_pool.hpp"
@@ -25,7 +25,7 @@ using namespace quarry::testing;
 using word_32 = word_pool<32>;
 using word_64 = word_pool<64>;
 
-/// 3, 8 and 32 lanes.
+/// Explores grids of 3, 8 and 32 lanes.
 template <allocator A>
 void explore(std::uint64_t pool, std::uint64_t refill_one_in = 4) {
   for (const std::uint32_t lanes : {3u, 8u, 32u})
@@ -36,21 +36,25 @@ void explore(std::uint64_t pool, std::uint64_t refill_one_in = 4) {
                         .refill_one_in = refill_one_in});
 }
 
-TEST(ExploreLayers, CoalesceOverCircular) { explore<warp_aggregated<cfmalloc>>(2048); }
-TEST(ExploreLayers, CoalesceSmallRequestsOnly) { explore<warp_aggregated<cfmalloc, 64>>(2048); }
-TEST(ExploreLayers, CoalesceOverWordPool) { explore<warp_aggregated<word_32>>(2048); }
-TEST(ExploreLayers, CoalesceOverBump) { explore<warp_aggregated<bump>>(2048); }
-TEST(ExploreLayers, CoalesceOverWarpBump) { explore<warp_aggregated<warp_bump>>(2048); }
+TEST(ExploreLayers, WarpAggregatedOverCircular) { explore<warp_aggregated<cfmalloc>>(2048); }
+TEST(ExploreLayers, WarpAggregatedForSmallRequestsOnly) {
+  explore<warp_aggregated<cfmalloc, 64>>(2048);
+}
+TEST(ExploreLayers, WarpAggregatedOverWordPool) { explore<warp_aggregated<word_32>>(2048); }
+TEST(ExploreLayers, WarpAggregatedOverBump) { explore<warp_aggregated<bump>>(2048); }
+TEST(ExploreLayers, WarpAggregatedOverWarpBump) { explore<warp_aggregated<warp_bump>>(2048); }
 TEST(ExploreLayers, BufferOverCircular) { explore<buffer<cfmalloc, 2, 512>>(2048); }
 TEST(ExploreLayers, BufferOverWordPool) { explore<buffer<word_32, 2, 512>>(2048); }
 TEST(ExploreLayers, BufferWithFullFifos) { explore<buffer<word_32, 1, 512, 2>>(2048); }
-TEST(ExploreLayers, BufferOverTheSystemsHeap) { explore<buffer<system_heap, 2, 512>>(4096); }
-TEST(ExploreLayers, BothOverWordPool) { explore<warp_aggregated<buffer<word_64, 2, 512>>>(4096); }
-TEST(ExploreLayers, BothWithFullFifos) {
+TEST(ExploreLayers, BufferOverSystemHeap) { explore<buffer<system_heap, 2, 512>>(4096); }
+TEST(ExploreLayers, AggregatedBufferOverWordPool) {
+  explore<warp_aggregated<buffer<word_64, 2, 512>>>(4096);
+}
+TEST(ExploreLayers, AggregatedBufferWithFullFifos) {
   explore<warp_aggregated<buffer<word_64, 2, 256, 2>>>(4096);
 }
-// Gaps that no smallest block fills are circular's own: no count of blocks.
-TEST(ExploreLayers, BothOverCircular) {
+// A circular pool may fragment, so the number of blocks after a refill is not checked.
+TEST(ExploreLayers, AggregatedBufferOverCircular) {
   explore<warp_aggregated<buffer<cfmalloc, 2, 512>>>(2048, 0);
 }
 TEST(ExploreLayers, Xmalloc) { explore<xmalloc>(4096); }
@@ -72,7 +76,7 @@ void explore_arena(std::uint64_t pool) {
 
 TEST(ExploreArena, OverCircular) { explore_arena<warp_arena<cfmalloc, 256, 16, 2>>(2048); }
 TEST(ExploreArena, OverWordPool) { explore_arena<warp_arena<word_32, 256, 16, 2>>(2048); }
-TEST(ExploreArena, InAPoolWithoutRoom) { explore_arena<warp_arena<cfmalloc, 256, 16, 2>>(1024); }
+TEST(ExploreArena, InAnExhaustedPool) { explore_arena<warp_arena<cfmalloc, 256, 16, 2>>(1024); }
 TEST(ExploreArena, WithoutSuperblocks) { explore_arena<warp_arena<cfmalloc, 0, 16, 2>>(2048); }
 TEST(ExploreArena, WithLargeBlocks) { explore_arena<warp_arena<cfmalloc, 320, 64, 8>>(4096); }
 TEST(ExploreArena, OverBuffer) {

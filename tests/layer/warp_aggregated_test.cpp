@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "layer/instrumented.hpp"
 #include "layer/kernels.hpp"
-#include "layer/watched.hpp"
 
 #include <quarry/layer/warp_aggregated.hpp>
 #include <quarry/pool/bump.hpp>
@@ -23,28 +23,29 @@ static_assert(allocator<warp_aggregated<bump>> && !freeing_allocator<warp_aggreg
 static_assert(sizeof(warp_aggregated<cfmalloc>) == sizeof(cfmalloc),
               "the layer has no state of its own");
 
-// A GPU promises no grouping of lanes, though it hardly ever splits a warp in a straight line.
-constexpr bool warps_stay_together = std::is_same_v<here, cpu>;
+// CUDA does not guarantee convergence, though a GPU hardly ever splits a warp in straight-line
+// code.
+constexpr bool warps_stay_converged = std::is_same_v<here, cpu>;
 
-using watched_pool = watched<cfmalloc>;
-using coalescing = heap<warp_aggregated<watched_pool>, here>;
+using instrumented_pool = instrumented<cfmalloc>;
+using aggregated_heap = heap<warp_aggregated<instrumented_pool>, here>;
 
-TEST(Coalesce, AsksTheUpstreamOnceForAWarp) {
-  const coalescing h(bytes(1u << 20));
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(32, 64));
+TEST(WarpAggregated, CallsTheUpstreamOncePerWarp) {
+  const aggregated_heap h(bytes(1u << 20));
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(32, 64));
   for (const request& r : got) EXPECT_NE(r.block, nullptr);
   const call_counts calls = calls_of(h.statistics());
-  if (warps_stay_together) {
+  if (warps_stay_converged) {
     EXPECT_EQ(calls.mallocs, 1u);
     EXPECT_EQ(calls.last_size, 8u + 32 * 80);
   }
   EXPECT_LT(calls.mallocs, 32u);
 }
 
-TEST(Coalesce, LaysAnAreaOutAsThePaperDoes) {
-  const coalescing h(bytes(1u << 20));
-  const auto got = malloc_together(h, {56, 56, 40, 120});
-  if (!warps_stay_together) GTEST_SKIP() << "lanes may come apart";
+TEST(WarpAggregated, HasTheAreaLayoutOfThePaper) {
+  const aggregated_heap h(bytes(1u << 20));
+  const auto got = malloc_by_block(h, {56, 56, 40, 120});
+  if (!warps_stay_converged) GTEST_SKIP() << "lanes may diverge";
   EXPECT_EQ(calls_of(h.statistics()).last_size, 312u);
   EXPECT_EQ(got[1].block - got[0].block, 64);
   EXPECT_EQ(got[2].block - got[1].block, 64);
@@ -52,63 +53,63 @@ TEST(Coalesce, LaysAnAreaOutAsThePaperDoes) {
   for (const request& r : got) EXPECT_EQ(reinterpret_cast<std::uintptr_t>(r.block) % 16, 0u);
 }
 
-TEST(Coalesce, GivesAnAreaBackWithItsLastCompartment) {
-  const coalescing h(bytes(1u << 20));
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(32, 100));
+TEST(WarpAggregated, FreesAnAreaWithItsLastCompartment) {
+  const aggregated_heap h(bytes(1u << 20));
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(32, 100));
   const std::uint64_t areas = calls_of(h.statistics()).mallocs;
-  free_together(h, got, 0, 31);
-  EXPECT_LT(calls_of(h.statistics()).frees, areas) << "a compartment is still in use";
-  free_together(h, got, 31, 32);
+  free_by_block(h, got, 0, 31);
+  EXPECT_LT(calls_of(h.statistics()).frees, areas) << "a compartment is still live";
+  free_by_block(h, got, 31, 32);
   EXPECT_EQ(calls_of(h.statistics()).frees, areas);
   EXPECT_EQ(h.statistics().live_bytes, 0u);
   EXPECT_EQ(h.check_invariants(), "");
 }
 
-TEST(Coalesce, LeavesALoneLaneAndLargeRequestsAlone) {
-  const coalescing h(bytes(1u << 20));
-  malloc_together(h, {64});
+TEST(WarpAggregated, ForwardsALoneLaneAndLargeRequests) {
+  const aggregated_heap h(bytes(1u << 20));
+  malloc_by_block(h, {64});
   EXPECT_EQ(calls_of(h.statistics()).last_size, 80u);
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(8, 1025));
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(8, 1025));
   EXPECT_EQ(calls_of(h.statistics()).mallocs, 9u);
   EXPECT_EQ(calls_of(h.statistics()).last_size, 1041u);
-  free_together(h, got, 3, 4);
-  EXPECT_EQ(calls_of(h.statistics()).frees, 1u) << "a large block is given back at once";
+  free_by_block(h, got, 3, 4);
+  EXPECT_EQ(calls_of(h.statistics()).frees, 1u) << "the upstream frees a large block at once";
 }
 
-TEST(Coalesce, ServesNothingAndTooMuchBesideOthers) {
-  const coalescing h(bytes(1u << 20));
+TEST(WarpAggregated, ReturnsNullptrForZeroAndOversizeAmongOtherRequests) {
+  const aggregated_heap h(bytes(1u << 20));
   const auto got =
-      malloc_together(h, {64, 0, ~std::uint64_t{0}, 2u << 20, 64, ~std::uint64_t{0} - 15});
+      malloc_by_block(h, {64, 0, ~std::uint64_t{0}, 2u << 20, 64, ~std::uint64_t{0} - 15});
   for (const std::size_t i : {1u, 2u, 3u, 5u}) EXPECT_EQ(got[i].block, nullptr) << i;
   EXPECT_NE(got[0].block, nullptr);
   EXPECT_NE(got[4].block, nullptr);
-  free_together(h, got, 0, 6);
+  free_by_block(h, got, 0, 6);
   EXPECT_EQ(h.statistics().live_bytes, 0u);
 }
 
-TEST(Coalesce, LetsEachLaneAskAloneWhenAnAreaIsRefused) {
-  const heap<warp_aggregated<watched<cfmalloc, 256>>, here> h(bytes(1u << 20));
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(32, 64));
+TEST(WarpAggregated, AllocatesPerLaneWhenAnAreaFails) {
+  const heap<warp_aggregated<instrumented<cfmalloc, 256>>, here> h(bytes(1u << 20));
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(32, 64));
   for (const request& r : got) EXPECT_NE(r.block, nullptr);
-  if (warps_stay_together) {
+  if (warps_stay_converged) {
     EXPECT_EQ(calls_of(h.statistics()).mallocs, 32u);
   }
-  free_together(h, got, 0, 32);
+  free_by_block(h, got, 0, 32);
   EXPECT_EQ(h.statistics().live_bytes, 0u);
 }
 
-TEST(Coalesce, NeedsNoHeadersOverAPoolThatFreesNothing) {
+TEST(WarpAggregated, HasNoHeadersOverAnUpstreamWithoutFree) {
   const heap<warp_aggregated<bump>, here> h(bytes(1u << 20));
-  auto got = malloc_together(h, std::vector<std::uint64_t>(32, 16));
+  auto got = malloc_by_block(h, std::vector<std::uint64_t>(32, 16));
   EXPECT_EQ(h.statistics().live_bytes, 512u);
   std::sort(got.begin(), got.end(), [](auto& a, auto& b) { return a.block < b.block; });
   for (std::size_t i = 0; i < got.size(); ++i)
     EXPECT_EQ(got[i].block - got[0].block, 16 * std::ptrdiff_t(i));
 }
 
-TEST(Coalesce, SharesTheLastOfAPoolThatIsNearlyFull) {
+TEST(WarpAggregated, ServesSomeLanesFromANearlyFullPool) {
   const heap<warp_aggregated<bump>, here> h(bytes(256u));
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(32, 16));
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(32, 16));
   EXPECT_EQ(std::count_if(got.begin(), got.end(), [](auto& r) { return r.block != nullptr; }), 16);
 }
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
+#include "layer/instrumented.hpp"
 #include "layer/kernels.hpp"
-#include "layer/watched.hpp"
 
 #include <quarry/layer/arena_per_warp.hpp>
 #include <quarry/layer/warp_arena.hpp>
@@ -18,9 +18,9 @@ namespace {
 using namespace quarry;
 using namespace quarry::testing;
 
-using arenas = warp_arena<watched<cfmalloc>>;
-using small_arenas = warp_arena<watched<cfmalloc>, 512, 16, 4>;
-using no_superblocks = warp_arena<watched<cfmalloc>, 0>;
+using arenas = warp_arena<instrumented<cfmalloc>>;
+using small_arenas = warp_arena<instrumented<cfmalloc>, 512, 16, 4>;
+using no_superblocks = warp_arena<instrumented<cfmalloc>, 0>;
 
 static_assert(freeing_allocator<arenas> && allocator<arena_per_warp<cfmalloc>>);
 static_assert(std::is_trivially_copyable_v<arenas::warp> && sizeof(arenas::warp) == 16);
@@ -31,7 +31,7 @@ QUARRY_DEVICE bool all_are(const std::uint32_t* words, std::uint64_t n, std::uin
   return true;
 }
 
-/// Listing 1 of the paper: each round gets some blocks, uses them and tidies up.
+/// Listing 1 of the paper: each round allocates blocks, uses them and calls tidy_up.
 template <class Ref>
 struct listing_1 {
   Ref heap;
@@ -40,7 +40,7 @@ struct listing_1 {
   QUARRY_DEVICE void operator()() const {
     const auto me = static_cast<std::uint32_t>(simt::global_thread());
     auto warp = heap.allocator().start();
-    const std::uint32_t mine = rounds - me % 3;  // lanes do not all go round equally often
+    const std::uint32_t mine = rounds - me % 3;  // lanes have different numbers of rounds
     for (std::uint32_t round = 0; round < mine; ++round) {
       std::uint32_t* got[8] = {};
       for (std::uint32_t b = 0; b < blocks; ++b) {
@@ -66,7 +66,7 @@ void expect_listing_1_works(std::uint64_t pool, std::uint32_t words) {
                                                                         failures.data()});
   EXPECT_EQ(failures.to_host()[0], 0u);
   EXPECT_EQ(arenas_open(h.statistics()), 0u);
-  EXPECT_EQ(h.statistics().live_blocks, 0u) << "the upstream has everything back";
+  EXPECT_EQ(h.statistics().live_blocks, 0u) << "the upstream has no live block";
   EXPECT_EQ(h.check_invariants(), "");
 }
 
@@ -81,7 +81,7 @@ TEST(WarpArena, ServesSumsLargerThanASuperblock) {
   expect_listing_1_works<small_arenas>(8u << 20, 100);
 }
 
-/// One warp: every lane allocs `times` times and reports; then ends, or not.
+/// Every lane calls alloc `times` times and stores the results; then it calls end, if `ends`.
 template <class Ref>
 struct alloc_times {
   Ref heap;
@@ -97,7 +97,7 @@ struct alloc_times {
   }
 };
 
-TEST(WarpArena, CostsTheUpstreamOneMallocAndOneFreeIfASuperblockIsEnough) {
+TEST(WarpArena, CallsTheUpstreamOnceIfASuperblockSuffices) {
   const heap<arenas, here> h(bytes(1u << 20));
   simt::array<void*, here> out(32 * 8);
   launch<here>({1, 32},
@@ -109,7 +109,7 @@ TEST(WarpArena, CostsTheUpstreamOneMallocAndOneFreeIfASuperblockIsEnough) {
   EXPECT_EQ(calls.frees, calls.mallocs);
 }
 
-TEST(WarpArena, PlacesTheBlocksOfAWarpSideBySide) {
+TEST(WarpArena, PlacesTheBlocksOfAWarpWithoutGaps) {
   const heap<arenas, here> h(bytes(1u << 20));
   simt::array<void*, here> out(32);
   launch<here>({1, 32},
@@ -118,10 +118,10 @@ TEST(WarpArena, PlacesTheBlocksOfAWarpSideBySide) {
   std::sort(got.begin(), got.end());
   for (std::size_t i = 1; i < got.size(); ++i)
     EXPECT_EQ(static_cast<std::byte*>(got[i]) - static_cast<std::byte*>(got[i - 1]), 32)
-        << "blocks of 16";
+        << "sizes are multiples of 16";
 }
 
-TEST(WarpArena, CountsTheArenasThatNobodyEnds) {
+TEST(WarpArena, CountsOpenArenas) {
   const heap<arenas, here> h(bytes(4u << 20));
   simt::array<void*, here> out(4 * 32);
   launch<here>({4, 32},
@@ -129,7 +129,7 @@ TEST(WarpArena, CountsTheArenasThatNobodyEnds) {
   EXPECT_GE(arenas_open(h.statistics()), 4u);
 }
 
-/// Listing 2 of the paper: not all lanes start, and of those that do not all end.
+/// Listing 2 of the paper: some lanes call start, and one of them calls end.
 template <class Ref>
 struct listing_2 {
   Ref heap;
@@ -142,17 +142,19 @@ struct listing_2 {
   }
 };
 
-TEST(WarpArena, AnswersListing2) {
+TEST(WarpArena, HandlesListing2) {
   const heap<arenas, here> h(bytes(1u << 20));
   simt::array<void*, here> out(32);
   launch<here>({1, 32}, listing_2<heap<arenas, here>::ref_type>{h.ref(), out.data()});
   const std::vector<void*> got = out.to_host();
   for (std::size_t i = 0; i < got.size(); ++i)
-    EXPECT_EQ(got[i] != nullptr, i % 5 == 0) << "a lane without an arena gets nothing, lane " << i;
-  EXPECT_GE(arenas_open(h.statistics()), 1u) << "six lanes never ended";
+    EXPECT_EQ(got[i] != nullptr, i % 5 == 0)
+        << "alloc without an arena returns nullptr, lane " << i;
+  EXPECT_GE(arenas_open(h.statistics()), 1u) << "six lanes have not called end";
 }
 
-/// The third strategy: the blocks of one kernel are read by another, which ends the arenas.
+/// The third strategy of the paper: a second kernel reads the blocks of the first and ends the
+/// arenas.
 template <class Ref>
 struct write_and_keep {
   Ref heap;
@@ -182,7 +184,7 @@ struct read_and_end {
   }
 };
 
-TEST(WarpArena, LivesOnIntoALaterKernelIfKept) {
+TEST(WarpArena, StaysOpenForALaterKernelIfKept) {
   const heap<arenas, here> h(bytes(16u << 20));
   using ref = heap<arenas, here>::ref_type;
   simt::array<std::uint32_t*, here> blocks(256);
@@ -196,7 +198,7 @@ TEST(WarpArena, LivesOnIntoALaterKernelIfKept) {
   EXPECT_EQ(h.statistics().live_blocks, 0u);
 }
 
-TEST(WarpArena, RefusesNothingAndTooMuch) {
+TEST(WarpArena, ReturnsNullptrForZeroAndOversize) {
   const heap<arenas, here> h(bytes(1u << 20));
   simt::array<void*, here> out(32);
   for (const std::uint64_t n :
@@ -209,16 +211,16 @@ TEST(WarpArena, RefusesNothingAndTooMuch) {
   EXPECT_EQ(h.statistics().live_blocks, 0u);
 }
 
-TEST(WarpArena, ServesWhatFitsWhenNoSuperblockIsLeft) {
-  const heap<warp_arena<watched<cfmalloc, 4096>>, here> h(bytes(1u << 20));
-  using ref = heap<warp_arena<watched<cfmalloc, 4096>>, here>::ref_type;
+TEST(WarpArena, ServesSingleBlocksIfTheUpstreamHasNoSuperblock) {
+  const heap<warp_arena<instrumented<cfmalloc, 4096>>, here> h(bytes(1u << 20));
+  using ref = heap<warp_arena<instrumented<cfmalloc, 4096>>, here>::ref_type;
   simt::array<void*, here> out(32 * 200);
   launch<here>({1, 32}, alloc_times<ref>{h.ref(), 64, 200, true, out.data()});
   for (void* p : out.to_host()) EXPECT_NE(p, nullptr);
   EXPECT_EQ(h.statistics().live_blocks, 0u);
 }
 
-TEST(WarpArena, GivesAllBackAfterThePoolRanOut) {
+TEST(WarpArena, FreesEverythingAfterExhaustion) {
   const heap<small_arenas, here> h(bytes(32u << 10));
   using ref = heap<small_arenas, here>::ref_type;
   simt::array<void*, here> out(256 * 40);
@@ -229,7 +231,7 @@ TEST(WarpArena, GivesAllBackAfterThePoolRanOut) {
   EXPECT_EQ(h.statistics().live_blocks, 0u);
 }
 
-TEST(WarpArena, LeavesMallocAndFreeToTheUpstream) {
+TEST(WarpArena, ForwardsMallocAndFreeToTheUpstream) {
   const heap<arenas, here> h(bytes(1u << 20));
   void* const p = h.allocate(100);
   EXPECT_NE(p, nullptr);
@@ -239,7 +241,7 @@ TEST(WarpArena, LeavesMallocAndFreeToTheUpstream) {
 
 TEST(ArenaPerWarp, ServesManyWarpsFromOnePool) {
   const heap<arena_per_warp<cfmalloc>, here> h(bytes(4u << 20));
-  const auto got = malloc_together(h, std::vector<std::uint64_t>(1024, 500));
+  const auto got = malloc_by_block(h, std::vector<std::uint64_t>(1024, 500));
   for (const request& r : got) EXPECT_NE(r.block, nullptr);
   EXPECT_EQ(h.check_invariants(), "");
 }

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// word_pool: a pool of at most 64 units, one bit of one word each; an upstream for tests.
+/// word_pool: a pool of at most 64 units, one bit of a word each; an upstream for tests.
 ///
-/// It has no gaps that it can not use: whatever the order of frees, it serves as many blocks of one unit as
-/// when new. So a layer over it that serves fewer has lost memory. A pool of circular may lose a block to
-/// the way free chunks happen to lie, as soon as the smallest block is larger than its granule.
+/// word_pool does not fragment for blocks of one unit: after any order of frees it serves as many
+/// of them as a new pool. A layer over it that serves fewer blocks has lost memory. A circular pool
+/// does not have this property if the smallest block is larger than its granule.
 ///
-/// malloc: the lowest run of clear bits that is long enough, set by one compare-exchange. A run's length is
-/// kept beside, for free.
+/// malloc finds the lowest sufficient run of clear bits and sets it with one compare-exchange. An
+/// array holds the length of each run for free.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -64,9 +64,9 @@ class word_pool {
       if ((covered & run) != 0) return "two runs overlap at unit " + std::to_string(at);
       covered |= run;
     }
-    return covered == *taken_
-               ? ""
-               : "the taken units are not those of the runs: a block was freed twice, or lost";
+    return covered == *taken_ ? ""
+                              : "the taken units differ from the units of all runs: a block was "
+                                "freed twice, or lost";
   }
   heap_statistics statistics() const {
     heap_statistics s;

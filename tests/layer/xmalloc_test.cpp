@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The paper's functions, from two translation units: each must find the one heap.
+/// The functions of the paper, from two translation units: both must find the same heap.
 #include "layer/kernels.hpp"
 #include "layer/xmalloc_unit.hpp"
 
@@ -29,7 +29,7 @@ struct drain_here {
   QUARRY_DEVICE void operator()() const { detail::xmc_handle_here().heap.drain(); }
 };
 
-/// What the process' heap keeps for later goes back, or leak detectors would complain.
+/// Drains the heap of the process, since leak detectors would report cached blocks.
 class Xmc : public ::testing::Test {
  public:
   ~Xmc() override {
@@ -37,7 +37,7 @@ class Xmc : public ::testing::Test {
   }
 };
 
-TEST_F(Xmc, GivesNothingBeforeItIsInitialised) {
+TEST_F(Xmc, ReturnsNullptrBeforeXmcInit) {
   simt::array<void*, here> out(32);
   launch<here>({1, 32}, malloc_here{out.data()});
   for (void* p : out.to_host()) EXPECT_EQ(p, nullptr);
@@ -56,9 +56,9 @@ TEST_F(Xmc, ServesAllTranslationUnits) {
   }
 }
 
-TEST_F(Xmc, KeepsItsHeap) {
+TEST_F(Xmc, ThrowsIfItsHeapWouldHaveToGrow) {
   xmcInit(4_MiB);
-  EXPECT_THROW(xmcInit(64_GiB), error) << "it can not grow";
+  EXPECT_THROW(xmcInit(64_GiB), error) << "it cannot grow";
 }
 
 }  // namespace

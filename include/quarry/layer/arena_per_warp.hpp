@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// arena_per_warp: FDGMalloc behind the interface of every other allocator, so that it can be explored
+/// arena_per_warp: FDGMalloc with the interface of the other allocators, so that it can be explored
 /// and compared: malloc(n) is alloc(n) in the arena of the calling warp.
 ///
-///   open   | arena 0 | arena 1 | … |      a word each; a warp's number modulo the count chooses
+///   open   | arena 0 | arena 1 | … |      one word each, indexed by the warp number modulo the
+///          count
 ///
-/// An arena is opened by its first small malloc and never ended: there is no free, the heap is reset as a
-/// whole. Kernels that know when they are done use warp_arena itself: one round trip a malloc, not
-/// three.
+/// The first small malloc of a warp opens its arena, and no call ends it: there is no free, and the
+/// heap is reset as a whole. Kernels that can end their arenas use warp_arena: its alloc takes one
+/// round trip instead of three.
 ///
-/// Warps share arenas where the pool has no room for one each: an arena may leave most of a superblock
-/// unused, so there is one for every eight superblocks of the pool. Sharing is sound, since nothing in
-/// an arena relies on its lanes being of one warp. What no arena can provide is asked of the upstream.
+/// An arena may leave most of a superblock unused, so there is one arena per eight superblocks of
+/// the pool, and warps may share one. Sharing is sound, since warp_arena does not require that the
+/// lanes of an arena belong to one warp. If an arena cannot serve a request, the upstream does.
 ///
-/// Ordering: an arena is published by a compare-exchange (release) and found by a load (acquire).
-/// Bound: that of warp_arena; a word of `open` is written once.
+/// Ordering: a compare-exchange publishes an arena (release), and a load finds it (acquire).
+/// Progress: that of warp_arena. A word of `open` is written once.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/layer/warp_arena.hpp>
@@ -31,7 +32,7 @@ template <freeing_allocator Upstream, std::uint32_t Superblock = 32768, std::uin
 class arena_per_warp {
   using arenas = warp_arena<Upstream, Superblock, Block, Entries>;
   using warp = typename arenas::warp;
-  static_assert(Upstream::can.frees_all, "only a reset of the heap ends these arenas");
+  static_assert(Upstream::can.frees_all, "a reset of the heap must free all arenas");
 
  public:
   static constexpr abilities can = [] {
@@ -59,9 +60,9 @@ class arena_per_warp {
   QUARRY_DEVICE void* malloc(std::size_t n) const {
     const std::uint32_t number =
         simt::block_id() * ((simt::block_size() + 31) / 32) + simt::warp_id();
-    std::uint64_t& place = open_[number % count_];
-    std::uint64_t arena = simt::atomic_ref<std::uint64_t>(place).load(simt::acquire);
-    if (arena == 0 && n <= largest_opening) arena = open(arenas_, place);
+    std::uint64_t& slot = open_[number % count_];
+    std::uint64_t arena = simt::atomic_ref<std::uint64_t>(slot).load(simt::acquire);
+    if (arena == 0 && n <= max_opening_request) arena = open(arenas_, slot);
     if (arena != 0) {
       warp mine = arenas_.resume(reinterpret_cast<void*>(arena));
       if (void* const block = mine.alloc(n, arenas_.upstream())) return block;
@@ -71,7 +72,7 @@ class arena_per_warp {
 
   std::string check_invariants() const { return arenas_.check_invariants(); }
 
-  /// How much of the superblocks is handed out is written in them only.
+  /// The number of live blocks is unknown: superblocks count bytes only.
   heap_statistics statistics() const {
     heap_statistics s = arenas_.statistics();
     s.live_blocks.reset();
@@ -79,16 +80,16 @@ class arena_per_warp {
   }
 
  private:
-  /// Larger requests open no arena: none would serve them, and its first superblock might lie in their way.
-  static constexpr std::size_t largest_opening = std::max<std::size_t>(Superblock, 1024);
+  /// Larger requests open no arena, since an arena could not serve them.
+  static constexpr std::size_t max_opening_request = std::max<std::size_t>(Superblock, 1024);
 
   static std::uint32_t arena_count(std::uint64_t pool) {
     return static_cast<std::uint32_t>(
         std::clamp<std::uint64_t>(pool / (8 * std::max<std::uint64_t>(Superblock, 1024)), 1, 4096));
   }
 
-  /// The arena of this place, made if it is not there; 0: no memory.
-  QUARRY_DEVICE static std::uint64_t open(const arenas& from, std::uint64_t& place) {
+  /// Returns the arena of this slot, opened if it does not exist; 0 if memory is exhausted.
+  QUARRY_DEVICE static std::uint64_t open(const arenas& from, std::uint64_t& slot) {
     warp mine = from.start();
     if (!mine) return 0;
     warp kept = mine;
@@ -97,7 +98,7 @@ class arena_per_warp {
     std::uint64_t found = 0;
     bool first = false;
     if (simt::lane_id() == simt::highest_bit(group))
-      first = simt::atomic_ref<std::uint64_t>(place).compare_exchange(found, fresh, simt::acq_rel);
+      first = simt::atomic_ref<std::uint64_t>(slot).compare_exchange(found, fresh, simt::acq_rel);
     simt::sync_warp(group);
     if (simt::any(group, first)) return fresh;
     mine.end();

@@ -1,31 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// counted: how much memory a program uses, at most and now, and in which sizes; over any allocator.
+/// counted: counts calls, live bytes, peak bytes and request sizes, over any allocator.
 ///
 ///   quarry::heap<quarry::counted<quarry::cfmalloc>> heap(1_GiB);
 ///   kernel<<<…>>>(heap.ref());
 ///   print(counts(heap));
 ///
-///   block of the upstream   | size | - | user bytes …… |     a header of 16 bytes; none where there is no free
-///   metadata                live, peak, freed, refused, and a count for each power of two
+///   block of the upstream   | size | - | user bytes …… |     a header of 16 bytes, if it can free
+///   metadata                live, peak, freed, failed, and a count for each power of two
 ///
-/// Lanes that ask together count together: the sum of their bytes is added to `live` by one of them,
-/// which raises `peak` to what it then was; each size class is counted once for all its lanes.
+/// Counting is warp-aggregated: one lane adds the bytes of all active lanes to `live` and raises
+/// `peak` to the result; each size class is counted once for all its lanes.
 ///
-/// Bytes are those asked for, without headers and rounding. `peak` is exact: `live` is one word, only
-/// adding makes it grow, and every sum is held against `peak`. In it a block counts from some moment
-/// inside its malloc to some moment inside its free, so two blocks of which one was freed before the
-/// other was asked for never count together, and two that are used at the same time always do.
+/// Bytes are requested bytes, without headers and rounding. `peak` is exact: `live` is one word,
+/// only additions raise it, and every sum is compared with `peak`. A block counts from some time
+/// inside its malloc to some time inside its free. Two blocks never count together if one was freed
+/// before the other was requested, and they always count together if their lifetimes overlap.
 ///
-/// Cost: 16 bytes a block. For lanes that call together, malloc: one atomic that is waited for, one on
-/// `peak`, one for each size class among them, and a store each; free: two atomics, and a load each.
-/// All warps share these words.
+/// Cost: 16 bytes per block. Per warp, malloc adds one dependent atomic, one atomic on `peak`, one
+/// atomic per size class among the lanes, and one store per lane; free adds two atomics, and one
+/// load per lane. All warps share these words.
 ///
-/// Ordering: relaxed. A warp's lanes leave malloc after a sync_warp, so the add comes before anything that
-/// could lead to a free of these blocks; and free gives the blocks back after a sync_warp, so the
-/// subtraction comes before their memory is anybody else's. Hence live never wraps and peak never
-/// counts memory twice.
-/// Bound: that of the upstream.
+/// Ordering: relaxed. The active lanes leave malloc after a sync_warp, so the addition precedes
+/// every event that can lead to a free of these blocks. free calls the upstream after a sync_warp,
+/// so the subtraction precedes the next use of the memory. Therefore `live` never becomes negative,
+/// and `peak` never counts memory twice.
+/// Progress: that of the upstream.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -42,14 +42,14 @@
 
 namespace quarry {
 
-/// What a counted heap has done since it was made or reset.
+/// The counts of a heap since its construction or its last reset.
 struct allocation_counts {
-  std::uint64_t served = 0;               // calls of malloc that got memory
-  std::uint64_t refused = 0;              // that got nullptr, malloc(0) among them
-  std::uint64_t freed = 0;                // calls of free, nullptr apart
-  std::uint64_t live_blocks = 0;          // served - freed
-  std::uint64_t live_bytes = 0;           // as asked for
-  std::uint64_t peak_bytes = 0;           // the most that were live at a time
+  std::uint64_t served = 0;       // successful calls of malloc
+  std::uint64_t failed = 0;       // calls of malloc that returned nullptr, including malloc(0)
+  std::uint64_t freed = 0;        // calls of free, except for nullptr
+  std::uint64_t live_blocks = 0;  // served - freed
+  std::uint64_t live_bytes = 0;   // as requested
+  std::uint64_t peak_bytes = 0;   // the maximum of live_bytes
   std::array<std::uint64_t, 65> sizes{};  // served, for 2^(i-1) < n <= 2^i bytes
 };
 
@@ -67,7 +67,7 @@ class counted {
 
   counted() = default;
   counted(memory_range pool, carve& metadata)
-      : upstream_(pool, metadata), book_(metadata.take<book>("counts", 1)) {}
+      : upstream_(pool, metadata), counters_(metadata.take<counters>("counts", 1)) {}
 
   template <class Backend>
   static void reserve(std::uint64_t size) requires requires {
@@ -95,14 +95,15 @@ class counted {
     const simt::lane_mask group = simt::active_mask();
     const std::uint64_t sum = simt::reduce_add(group, size_of(block).load(simt::relaxed));
     if (simt::lane_id() == simt::lowest_bit(group)) {
-      word(book_->live).sub(sum, simt::relaxed);
-      word(book_->freed).add(simt::popc(group), simt::relaxed);
+      word(counters_->live).sub(sum, simt::relaxed);
+      word(counters_->freed).add(simt::popc(group), simt::relaxed);
     }
     simt::sync_warp(group);
     upstream_.free(block);
   }
 
-  /// What was asked for; what the upstream rounds it up to stays its secret, so that bytes are counted right.
+  /// Returns the requested size. The upstream may have rounded it up; the excess is not usable, so
+  /// that the counts stay exact.
   QUARRY_DEVICE std::uint64_t usable_size(void* p) const requires(header != 0) {
     return size_of(static_cast<std::byte*>(p) - header).load(simt::relaxed);
   }
@@ -118,23 +119,23 @@ class counted {
   }
   { upstream_.inspect(lane, lanes); }
 
-  // On the host, between kernels.
+  // On the host. Requires quiescence.
   allocation_counts counts() const {
     allocation_counts c;
-    c.refused = book_->refused;
-    c.freed = book_->freed;
-    c.live_bytes = book_->live;
-    c.peak_bytes = book_->peak;
-    for (std::size_t i = 0; i < c.sizes.size(); ++i) c.served += c.sizes[i] = book_->sizes[i];
+    c.failed = counters_->failed;
+    c.freed = counters_->freed;
+    c.live_bytes = counters_->live;
+    c.peak_bytes = counters_->peak;
+    for (std::size_t i = 0; i < c.sizes.size(); ++i) c.served += c.sizes[i] = counters_->sizes[i];
     c.live_blocks = c.served - c.freed;
     return c;
   }
   std::string check_invariants() const {
     const allocation_counts c = counts();
     if (c.freed > c.served)
-      return std::to_string(c.freed) + " blocks were freed, but " + std::to_string(c.served) +
-             " served";
-    if (c.live_bytes > c.peak_bytes) return "more bytes are live than at the peak";
+      return std::to_string(c.freed) + " blocks were freed, but only " + std::to_string(c.served) +
+             " were allocated";
+    if (c.live_bytes > c.peak_bytes) return "the live bytes exceed the peak";
     if (c.live_blocks == 0 && c.live_bytes != 0)
       return "no block is live, but " + std::to_string(c.live_bytes) + " bytes are";
     return upstream_.check_invariants();
@@ -149,10 +150,10 @@ class counted {
   const Upstream& upstream() const { return upstream_; }
 
  private:
-  struct book {
+  struct counters {
     alignas(128) std::uint64_t live;
-    std::uint64_t peak;  // written with live
-    alignas(128) std::uint64_t refused;
+    std::uint64_t peak;  // in the cache line of live, since malloc updates both
+    alignas(128) std::uint64_t failed;
     std::uint64_t freed;
     alignas(128) std::uint64_t sizes[65];
   };
@@ -164,43 +165,42 @@ class counted {
     return word(*static_cast<std::uint64_t*>(block));
   }
 
-  /// A call of malloc.
+  /// Counts a call of malloc.
   QUARRY_DEVICE void count(std::uint64_t n, bool served) const {
-    const simt::lane_mask all = simt::active_mask();
-    const simt::lane_mask group = simt::ballot(all, served);
+    const simt::lane_mask active = simt::active_mask();
+    const simt::lane_mask group = simt::ballot(active, served);
     if (!served) {
-      if (simt::lane_id() == simt::lowest_bit(all & ~group))
-        word(book_->refused).add(simt::popc(all & ~group), simt::relaxed);
+      if (simt::lane_id() == simt::lowest_bit(active & ~group))
+        word(counters_->failed).add(simt::popc(active & ~group), simt::relaxed);
       return;
     }
     const std::uint64_t sum = simt::reduce_add(group, n);
     const std::uint32_t size = log2_ceil(n);
     const simt::lane_mask equal = simt::match_any(group, size);
     if (simt::lane_id() == simt::lowest_bit(equal))
-      word(book_->sizes[size]).add(simt::popc(equal), simt::relaxed);
+      word(counters_->sizes[size]).add(simt::popc(equal), simt::relaxed);
     if (simt::lane_id() == simt::lowest_bit(group)) {
-      const std::uint64_t before = word(book_->live).fetch_add(sum, simt::relaxed);
-      word(book_->peak).fetch_max(before + sum, simt::relaxed);
+      const std::uint64_t before = word(counters_->live).fetch_add(sum, simt::relaxed);
+      word(counters_->peak).fetch_max(before + sum, simt::relaxed);
     }
     simt::sync_warp(group);
   }
 
   Upstream upstream_;
-  book* book_;
+  counters* counters_;
 };
 
-/// Of a heap whose allocator is counted.
+/// Returns the counts of a heap whose allocator is counted.
 template <class Heap>
   requires requires(const typename Heap::allocator_type a) { a.counts(); }
 allocation_counts counts(const Heap& heap) {
   return heap.on_host([](const auto& a) { return a.counts(); });
 }
 
-/// A few lines: calls, bytes, and a line for each size that came.
+/// Returns calls and bytes as text, with one line per size class.
 inline std::string to_text(const allocation_counts& c) {
   std::string text = "malloc: " + std::to_string(c.served) + " served, " +
-                     std::to_string(c.refused) + " refused; free: " + std::to_string(c.freed) +
-                     "\n";
+                     std::to_string(c.failed) + " failed; free: " + std::to_string(c.freed) + "\n";
   text += "live: " + std::to_string(c.live_blocks) + " blocks, " + to_text(bytes(c.live_bytes)) +
           "; peak: " + to_text(bytes(c.peak_bytes)) + "\n";
   for (std::size_t i = 0; i < c.sizes.size(); ++i)

@@ -1,48 +1,49 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// warp_arena: a heap for each warp, freed as a whole. FDGMalloc (Widmer et al. 2013), over any
-/// allocator that frees, and without the assumption that the lanes of a warp run in step.
+/// warp_arena: a heap per warp, freed as a whole. FDGMalloc (Widmer et al. 2013), over any
+/// allocator that can free, and without the assumption that the lanes of a warp run in lockstep.
 ///
 ///   quarry::heap<quarry::warp_arena<quarry::cfmalloc>> heap(1_GiB);
 ///
 ///   __global__ void kernel(quarry::heap_ref<quarry::warp_arena<quarry::cfmalloc>> heap) {
-///     auto warp = heap.allocator().start();      // the lanes that want memory
+///     auto warp = heap.allocator().start();      // an arena for the active lanes
 ///     while (…) {
 ///       void* p = warp.alloc(n);
 ///       …
-///       warp.tidy_up();                          // what was got so far is freed; go on
+///       warp.tidy_up();                          // ends a round: its blocks are freed
 ///     }
-///     warp.end();                                // everything is freed
+///     warp.end();                                // frees everything
 ///   }
 ///
-/// start: the lanes that are there vote for a worker, the highest one; it takes a superblock of 32 KiB
-/// from the upstream, with the warp's header in it (warp_header.hpp). alloc: a scan gives each lane
-/// its place, the worker adds the sum to the superblock's counter: one atomic for all of them, one
-/// round trip. Lanes that no longer fit get a new superblock together; a sum that exceeds a
-/// superblock is a block of the upstream and noted in the same list. Superblock = 0 is the paper's
-/// variant without superblocks: every sum is a block of the upstream.
+/// start: the highest active lane is the worker. It allocates a superblock of 32 KiB from the
+/// upstream, which also holds the header of the arena (warp_header.hpp). alloc: a scan gives each
+/// lane its offset, and the worker adds the sum to the counter of the superblock: one atomic and
+/// one round trip for all active lanes. The lanes that do not fit get a new superblock together. A
+/// sum that exceeds a superblock is a block of the upstream, recorded in the same list. Superblock
+/// = 0 is the paper's variant without superblocks: every sum is a block of the upstream.
 ///
-/// Three ways to part, for every lane that started, each at its own time:
-///   tidy_up  ends a round. What the lanes got in it is freed once all of them have said so. A lane
-///            that is ahead of others gets memory of the next round, which has blocks of its own.
-///            When all come together, the first superblock is simply used again.
-///   end      leaves for good. The last one's end frees everything.
-///   keep     stays a member beyond the kernel. It returns a pointer, with which a lane of a later
-///            kernel goes on and ends: `auto warp = heap.allocator().resume(pointer)`.
-/// The paper has TotalCount, and tidyUp sets ActiveCount back to it. Here the next round is made for
-/// the lanes that have not left for good; one count is enough.
+/// Each lane that has called start() calls one of these functions, at any time:
+///   tidy_up  Ends a round. The blocks of the round are freed when all lanes of the arena have
+///            ended it. A lane that is ahead of others gets memory of the next round, which has
+///            blocks of its own. If all lanes call it together, the first superblock is reused.
+///   end      Leaves the arena. The last lane that leaves frees everything.
+///   keep     Suspends the membership beyond the kernel. A lane of a later kernel resumes it with
+///            the returned pointer: `auto warp = heap.allocator().resume(pointer)`.
+/// The paper has a TotalCount, to which tidyUp resets ActiveCount. Here the next round is created
+/// for the lanes that have not left the arena, so one count suffices.
 ///
-/// Misuse has an answer. alloc without start or after end gives nullptr, as it does when start found
-/// no memory; tidy_up and end do nothing then. A lane that never ends keeps its arena open, and
-/// `arenas_open` counts those between kernels. Lanes that call start at different places or times
-/// have different arenas.
+/// Misuse: alloc without start or after end returns nullptr, as it does if start found no memory;
+/// tidy_up and end then have no effect. A lane that never calls end keeps its arena open;
+/// arenas_open() counts open arenas between kernels. Lanes that call start in divergent control
+/// flow get different arenas.
 ///
-/// The heap's own malloc and free are the upstream's: single blocks beside the arenas.
+/// malloc and free of the heap are those of the upstream: single blocks outside the arenas.
 ///
-/// Progress: a lane waits for nobody but its group's worker. alloc asks the upstream at most twice,
-/// for the group and for itself; loops repeat only when another lane brought a list or went ahead.
-/// Ordering: relaxed inside a superblock, which was published before; sync_warp hands it on from the
-/// worker to the group.
+/// Ordering: relaxed inside a superblock, which was published before. sync_warp passes a superblock
+/// from the worker to its group.
+/// Progress: a lane waits only for the worker of its group. alloc calls the upstream at most twice,
+/// for the group and for the lane. Loops repeat only after another lane has added a list or a
+/// round.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -59,17 +60,17 @@ namespace quarry {
 template <freeing_allocator Upstream, std::uint32_t Superblock = 32768, std::uint32_t Block = 16,
           std::uint32_t Entries = 126>
 class warp_arena {
-  /// What headers lead back to; in the metadata.
-  struct home {
+  /// The state shared by all arenas, in the metadata. Headers link to it.
+  struct shared_state {
     Upstream upstream;
     std::uint64_t opened;
     std::uint64_t closed;
   };
-  using header = warp_header<home, Upstream, Superblock, Entries>;
-  static constexpr std::uint32_t most_together = 1u << 26;  // 32 of them add up in 32 bits
+  using header = warp_header<shared_state, Upstream, Superblock, Entries>;
+  static constexpr std::uint32_t max_aggregated = 1u << 26;  // the sum of 32 lanes fits in 32 bits
   static_assert(is_power_of_two(Block) && Block >= block_alignment && sizeof(header) % Block == 0);
   static_assert(Superblock == 0 || Superblock >= sizeof(header) + Block);
-  static_assert(Superblock <= most_together && Superblock % Block == 0);
+  static_assert(Superblock <= max_aggregated && Superblock % Block == 0);
 
  public:
   static constexpr abilities can = Upstream::can;
@@ -78,7 +79,7 @@ class warp_arena {
 
   warp_arena() = default;
   warp_arena(memory_range pool, carve& metadata)
-      : upstream_(pool, metadata), home_(metadata.take<home>("arenas", 1)) {}
+      : upstream_(pool, metadata), shared_(metadata.take<shared_state>("arenas", 1)) {}
 
   template <class Backend>
   static void reserve(std::uint64_t size) requires requires {
@@ -88,33 +89,33 @@ class warp_arena {
 
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     upstream_.initialise(lane, lanes);
-    if (lane == 0) home_->upstream = upstream_;
+    if (lane == 0) shared_->upstream = upstream_;
   }
 
-  /// An arena for the lanes that call this together.
+  /// Returns a new arena for the active lanes.
   QUARRY_DEVICE warp start() const {
-    header* const h = open(home_);
+    header* const h = open(shared_);
     return warp(h, reinterpret_cast<std::byte*>(h));
   }
-  /// Goes on with what keep() returned.
+  /// Resumes a membership that keep() has suspended.
   QUARRY_DEVICE warp resume(void* kept) const { return warp(static_cast<header*>(kept)); }
 
   QUARRY_DEVICE const Upstream& upstream() const { return upstream_; }
-  // Blocks that are no arena's.
+  // Blocks outside the arenas.
   QUARRY_DEVICE void* malloc(std::size_t n) const { return upstream_.malloc(n); }
   QUARRY_DEVICE void free(void* p) const { upstream_.free(p); }
 
   std::string check_invariants() const {
-    if (home_->closed > home_->opened)
-      return std::to_string(home_->closed) + " arenas were closed, but only " +
-             std::to_string(home_->opened) + " opened";
+    if (shared_->closed > shared_->opened)
+      return std::to_string(shared_->closed) + " arenas were closed, but only " +
+             std::to_string(shared_->opened) + " were opened";
     return upstream_.check_invariants();
   }
 
-  /// The first class stands for the arenas: as many as its live_blocks are open.
+  /// The live_blocks of the first size class are the open arenas.
   heap_statistics statistics() const {
     heap_statistics s = upstream_.statistics();
-    s.classes.insert(s.classes.begin(), {Superblock, home_->opened - home_->closed, 0});
+    s.classes.insert(s.classes.begin(), {Superblock, shared_->opened - shared_->closed, 0});
     return s;
   }
 
@@ -123,43 +124,44 @@ class warp_arena {
     return align_up(static_cast<std::uint32_t>(n), Block);
   }
 
-  // Off the fast path. A kernel needs the registers of its longest chain of calls: inlined is what has much to keep
-  // across a call. Plain values only, so that nothing is put on the stack.
-  QUARRY_DEVICE QUARRY_NOINLINE static header* open(home* at);
-  QUARRY_DEVICE static std::byte* take_late(header* h, std::uint32_t size, simt::lane_mask group,
-                                            const Upstream& from);
+  // Slow paths. A kernel needs the registers of its deepest call chain, so functions with many live
+  // values across a call are inlined. All arguments are plain values, which need no stack.
+  QUARRY_DEVICE QUARRY_NOINLINE static header* open(shared_state* at);
+  QUARRY_DEVICE static std::byte* allocate_slow(header* h, std::uint32_t size,
+                                                simt::lane_mask group, const Upstream& from);
   QUARRY_DEVICE QUARRY_NOINLINE static header* next_round(header* h);
   QUARRY_DEVICE static void leave(header* h);
-  QUARRY_DEVICE static std::uint64_t go_ahead(header* h, std::uint64_t seen, std::uint32_t lanes);
+  QUARRY_DEVICE static std::uint64_t advance(header* h, std::uint64_t seen, std::uint32_t lanes);
 
   Upstream upstream_;
-  home* home_;
+  shared_state* shared_;
 };
 
-/// Arenas that some lane has not ended: `arenas_open(heap.statistics())`.
+/// Returns the number of open arenas: `arenas_open(heap.statistics())`.
 inline std::uint64_t arenas_open(const heap_statistics& s) { return s.classes.at(0).live_blocks; }
 
-/// What a lane holds of its arena: two pointers. A copy is the same membership.
+/// The handle of a lane to its arena: two pointers. A copy denotes the same membership.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 class warp_arena<U, Superblock, Block, Entries>::warp {
  public:
   QUARRY_DEVICE warp() : warp(nullptr) {}  // no arena
 
-  /// n bytes, aligned to Block; nullptr for n = 0, when nothing fits, and without an arena.
+  /// Returns n bytes aligned to Block; nullptr if n is 0, if memory is exhausted, or without an
+  /// arena.
   QUARRY_DEVICE void* alloc(std::size_t n) {
-    return header_ == nullptr ? nullptr : alloc(n, header_->home().upstream);
+    return header_ == nullptr ? nullptr : alloc(n, header_->shared().upstream);
   }
-  /// The same where there is an arena, and another handle of the upstream at hand.
+  /// Does the same with the given handle of the upstream. Requires an arena.
   QUARRY_DEVICE void* alloc(std::size_t n, const U& from) {
     if (superblock_ == nullptr) superblock_ = header_->current();
-    const bool wide = n > most_together;
-    const auto key = reinterpret_cast<std::uint64_t>(header_) | std::uint64_t{wide};
+    const bool exceeds_aggregation = n > max_aggregated;
+    const auto key = reinterpret_cast<std::uint64_t>(header_) | std::uint64_t{exceeds_aggregation};
     simt::lane_mask group = simt::match_any(simt::active_mask(), key);
-    if (!wide) {
+    if (!exceeds_aggregation) {
       const std::uint32_t size = rounded(n);
       const auto sum = simt::scan_add(group, size);
       std::uint32_t used = Superblock;
-      if (simt::lane_id() == simt::highest_bit(group)) used = add(sum.total);
+      if (simt::lane_id() == simt::highest_bit(group)) used = reserve_bytes(sum.total);
       simt::sync_warp(group);
       used = simt::shuffle(group, used, simt::highest_bit(group)) + sum.before;
       superblock_ = simt::shuffle(group, superblock_, simt::highest_bit(group));
@@ -168,19 +170,21 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
       if (served) return n == 0 ? nullptr : superblock_ + used;
     }
     superblock_ = nullptr;
-    return wide ? header_->take(n, from) : take_late(header_, rounded(n), group, from);
+    return exceeds_aggregation ? header_->allocate(n, from)
+                               : allocate_slow(header_, rounded(n), group, from);
   }
 
-  /// What this lane got is freed when all lanes of the arena have said so.
+  /// Ends the round for the calling lane. Its blocks are freed when all lanes of the arena have
+  /// done so.
   QUARRY_DEVICE void tidy_up() {
     if (header_ != nullptr) *this = warp(next_round(header_));
   }
-  /// The lane is done with the arena.
+  /// Leaves the arena.
   QUARRY_DEVICE void end() {
     leave(header_);
     *this = warp();
   }
-  /// The lane is done in this kernel; see resume.
+  /// Suspends the membership until resume().
   QUARRY_DEVICE void* keep() {
     void* const kept = header_;
     *this = warp();
@@ -193,8 +197,9 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
   QUARRY_DEVICE explicit warp(header* h, std::byte* superblock = nullptr)
       : header_(h), superblock_(superblock) {}
 
-  /// Takes `size` bytes of the superblock. Returns where; Superblock: there is no room.
-  QUARRY_DEVICE std::uint32_t add(std::uint32_t size) const {
+  /// Reserves `size` bytes of the superblock. Returns their offset, or Superblock if they do not
+  /// fit.
+  QUARRY_DEVICE std::uint32_t reserve_bytes(std::uint32_t size) const {
     if constexpr (Superblock != 0) {
       if (size <= header::room) {
         const std::uint64_t used = header::counter(superblock_).fetch_add(size, simt::relaxed);
@@ -205,41 +210,40 @@ class warp_arena<U, Superblock, Block, Entries>::warp {
   }
 
   header* header_;
-  std::byte*
-      superblock_;  // where this lane would try first: full, perhaps, but not freed; nullptr: the current one
+  std::byte* superblock_;  // the superblock to try first, not freed; nullptr: the current one
 };
 
-// ---- slow paths ----------------------------------------------------------------------------------
+// ---- slow paths --------------------------------------------------------------------------------
 
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
-QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(home* at) -> header* {
+QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::open(shared_state* at) -> header* {
   const simt::lane_mask group = simt::active_mask();
   header* h = nullptr;
   if (simt::lane_id() == simt::highest_bit(group)) {
-    h = header::make(*at, simt::popc(group));
+    h = header::create(*at, simt::popc(group));
     if (h != nullptr) simt::atomic_ref<std::uint64_t>(at->opened).add(1, simt::relaxed);
   }
   simt::sync_warp(group);
   return simt::shuffle(group, h, simt::highest_bit(group));
 }
 
-/// For the lanes of a group that found no room in the superblock: the highest ones, because places grow with
-/// the lanes. Together, if that works; else each for itself. `size` is rounded; 0 gets nothing.
+/// Serves the lanes of a group that do not fit in the superblock: its highest lanes, since offsets
+/// grow with the lanes. Allocates for all of them, or for each lane if that fails. `size` is
+/// rounded; a lane with size 0 gets nullptr.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
-QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::take_late(header* h,
-                                                                              std::uint32_t size,
-                                                                              simt::lane_mask group,
-                                                                              const U& from) {
+QUARRY_DEVICE std::byte* warp_arena<U, Superblock, Block, Entries>::allocate_slow(
+    header* h, std::uint32_t size, simt::lane_mask group, const U& from) {
   const std::uint32_t before = simt::scan_add(group, size).before;
   std::byte* block = nullptr;
-  if (simt::lane_id() == simt::highest_bit(group)) block = header::provide(h, before + size, from);
+  if (simt::lane_id() == simt::highest_bit(group))
+    block = header::allocate_group(h, before + size, from);
   simt::sync_warp(group);
   block = simt::shuffle(group, block, simt::highest_bit(group));
   if (size == 0) return nullptr;
-  return block != nullptr ? block + before : h->take(size, from);
+  return block != nullptr ? block + before : h->allocate(size, from);
 }
 
-/// Lanes go from this round to the next.
+/// Moves the active lanes of this round to the next round. Returns the header of their round.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::next_round(header* h) -> header* {
   const simt::lane_mask group = simt::match_any(simt::active_mask(), h);
@@ -249,44 +253,44 @@ QUARRY_DEVICE auto warp_arena<U, Superblock, Block, Entries>::next_round(header*
   std::uint64_t seen = 0;
   if (simt::lane_id() == worker) {
     seen = h->state().load(simt::acquire);
-    if (seen != lanes) seen = go_ahead(h, seen, lanes);
+    if (seen != lanes) seen = advance(h, seen, lanes);
   }
   simt::sync_warp(group);
   seen = simt::shuffle(group, seen, worker);
-  if (seen == 0) return h;                // no memory for a round: this one goes on
-  const bool all_here = seen == lanes;    // and nobody is ahead
-  if (round_state::lanes(seen) == lanes)  // nobody else is left
+  if (seen == 0) return h;                // no memory for a new round: this one continues
+  const bool all_here = seen == lanes;    // and no lane is ahead
+  if (round_state::lanes(seen) == lanes)  // no other lane is in this round
     h->free_blocks(group);
   if (simt::lane_id() == worker) {
     if (all_here)
-      h->start_again();
+      h->reuse_first();
     else if (round_state::lanes(seen) == lanes)
-      h->home().upstream.free(h);
+      h->shared().upstream.free(h);
   }
   simt::sync_warp(group);
   return all_here ? h : reinterpret_cast<header*>(round_state::next(seen));
 }
 
-/// So many lanes leave for the next round, which is made if it is not there. Returns the state of
-/// this one before, with the next in it; 0 where that could not be made.
+/// Moves `lanes` lanes to the next round, which is created if it does not exist. Returns the
+/// previous state of this round, with a link to the next one; 0 if it could not be created.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
-QUARRY_DEVICE std::uint64_t warp_arena<U, Superblock, Block, Entries>::go_ahead(
+QUARRY_DEVICE std::uint64_t warp_arena<U, Superblock, Block, Entries>::advance(
     header* h, std::uint64_t seen, std::uint32_t lanes) {
   header* fresh = nullptr;
   while (round_state::next(seen) == 0) {
     const std::uint32_t here = round_state::lanes(seen);
-    if (fresh == nullptr) fresh = header::make(h->home(), here);
+    if (fresh == nullptr) fresh = header::create(h->shared(), here);
     if (fresh == nullptr) return 0;
     fresh->state().store(round_state::pack(nullptr, here), simt::relaxed);
-    const std::uint64_t without_us = round_state::pack(fresh, here - lanes);
-    if (h->state().compare_exchange(seen, without_us, simt::acq_rel))
+    const std::uint64_t without_group = round_state::pack(fresh, here - lanes);
+    if (h->state().compare_exchange(seen, without_group, simt::acq_rel))
       return round_state::pack(fresh, here);
   }
-  if (fresh != nullptr) h->home().upstream.free(fresh);  // somebody was faster
+  if (fresh != nullptr) h->shared().upstream.free(fresh);  // another lane has created it
   return h->state().fetch_sub(lanes, simt::acq_rel);
 }
 
-/// Lanes leave this round, and those after it, for good.
+/// Removes the active lanes from this round and all later ones.
 template <freeing_allocator U, std::uint32_t Superblock, std::uint32_t Block, std::uint32_t Entries>
 QUARRY_DEVICE void warp_arena<U, Superblock, Block, Entries>::leave(header* h) {
   while (h != nullptr) {
@@ -305,7 +309,7 @@ QUARRY_DEVICE void warp_arena<U, Superblock, Block, Entries>::leave(header* h) {
     const std::uint64_t next = round_state::next(h->state().load(simt::relaxed));
     simt::sync_warp(group);
     if (simt::lane_id() == simt::highest_bit(group)) {
-      home& at = h->home();
+      shared_state& at = h->shared();
       if (next == 0) simt::atomic_ref<std::uint64_t>(at.closed).add(1, simt::relaxed);
       at.upstream.free(h);
     }

@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// xmalloc: XMalloc of Huang et al. (2013). The requests of a warp become one, freed blocks are kept in
-/// FIFOs, and CUDA's own malloc (std::malloc on the CPU) does the rest.
+/// xmalloc: XMalloc of Huang et al. (2013): warp-aggregated requests, FIFOs of freed blocks, and
+/// CUDA's device malloc (std::malloc on the CPU) as the upstream.
 ///
-/// The functions of the paper, xmcInit, xmcMalloc and xmcFree, are in xmc.hpp.
+/// xmc.hpp has the functions of the paper: xmcInit, xmcMalloc and xmcFree.
 
 #include <quarry/layer/buffer.hpp>
 #include <quarry/layer/warp_aggregated.hpp>

@@ -1,57 +1,68 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// checked: finds what a program does wrong with its memory, over any allocator, and names it.
+/// checked: detects and reports misuse of memory, over any allocator.
 ///
 ///   quarry::heap<quarry::checked<quarry::cfmalloc>> heap(1_GiB);
 ///   kernel<<<…>>>(heap.ref());
-///   std::puts(to_text(report(heap)).c_str());     // "double free, 1 time: thread 7 (block 0) freed …"
-///   std::puts(to_text(leaks(heap)).c_str());      // what is live: "3 blocks of 64 bytes, …"
-///   heap.check();                                 // or: an exception if anything was found
+///   std::puts(to_text(report(heap)).c_str());   // "double free, 1 time: thread 7 …"
+///   std::puts(to_text(leaks(heap)).c_str());    // the live blocks: "3 blocks of 64 bytes, …"
+///   heap.check();                               // throws if a misuse was detected
 ///
 ///   block of the upstream   | guard 16 | n bytes of the user | guard 16 … 31 |
-///   metadata                registry of blocks (checked_registry.hpp), quarantine, findings
+///   metadata                registry of blocks (registry.hpp), quarantine, findings
 ///
-/// malloc: asks for room for the guards, paints them (checked_guards.hpp) and registers the block.
-/// free: claims the block in the registry. Where it is not there, the pointer is named (double free,
-/// interior, foreign) and nothing else happens. Where it is, the guards are looked at, the block is
-/// filled with a pattern and waits in the quarantine. When it leaves, to make room or because the
-/// upstream has nothing left, the pattern must be intact; then the upstream gets it.
-/// inspect: looks at the guards of all live blocks and at all that waits. heap runs it before it
-/// answers check(), check_invariants() and report(). What was found is repaired: it counts once.
+/// malloc allocates the block with its guards, fills the guards with a pattern (guards.hpp) and
+/// registers the block.
 ///
-/// No pointer that is freed is followed: it is looked up. A wrong one can not make a kernel fault.
+/// free claims the block in the registry. If the pointer is not a live block, free classifies it
+/// (double free, interior, foreign), records a finding, and has no other effect. Otherwise free
+/// checks the guards, fills the block with a pattern, and moves it to the quarantine. A block
+/// leaves the quarantine to make room, or because the upstream is exhausted; then its pattern is
+/// checked, and the upstream frees it.
 ///
-/// What is found, and what not
-///   double free     always noticed, and called so while the block waits and until another takes its
-///                   place in the registry; called a foreign pointer after that. Not, if the upstream
-///                   has handed out that very address again: then somebody else's block is freed.
-///   foreign,        always noticed. Which of the two: always where the block begins up to 1 KiB
-///   interior        before; else for the first 32 wrong pointers (each walks through the registry),
-///                   later ones count as foreign.
-///   overrun,        writes to the guards, when the block is freed or inspected. Not: reads; writes that
-///   underrun        skip the guards.
-///   use after free  writes to the first `watched` bytes of a block that waits. Not: reads (they see the
-///                   pattern); writes after the block has left.
-///   leaks           exact: what is registered and live.
-/// Each kind is reported with its count and its first case. The reports end with heap::reset(). A heap's
-/// destructor says nothing: kernels may leave blocks to the end of the heap by intent. Ask leaks() before.
+/// inspect checks the guards of all live blocks and the pattern of all quarantined blocks. heap
+/// calls it in check(), check_invariants() and report(). A detected overwrite is repaired, so it
+/// counts once.
 ///
-/// Capacity: one slot of the registry for every `pool_per_block` bytes of the pool, a power of two. When
-/// a block finds no slot, malloc refuses and the finding registry_full says so; over an upstream that
-/// does not free, the block is handed out and not watched.
+/// No freed pointer is dereferenced: it is looked up. A wrong pointer cannot make a kernel fault.
 ///
-/// Cost. Memory: 32 … 47 bytes a block; up to `quarantine` freed blocks; 24 bytes of metadata a slot, with
-/// the defaults 19 % of the pool. Accesses beyond those of the upstream: malloc 1 load, 1 atomic and 3
-/// stores where the registry is not crowded, and the guards are written; free, with a full quarantine, 18
-/// loads, 4 atomics and 3 stores, the guards are read, one block is filled and another read. Nothing is
-/// shared by a warp. Put it on top: under coalesce or a warp_arena it sees their blocks, not the user's.
+/// Detection
+///   double free     Always detected. Reported as such while the block is in quarantine, and until
+///                   another block takes its slot in the registry; as a foreign pointer afterwards.
+///                   Exception: if the upstream has returned the same address again, another
+///                   owner's block is freed.
+///   foreign,        Always detected. The kinds are distinguished if the block begins at most 1 KiB
+///   interior        before the pointer, and otherwise for the first 32 wrong pointers, since each
+///                   takes a scan of the registry; later ones count as foreign.
+///   overrun,        Writes to the guards, when the block is freed or inspected.
+///   underrun        Not detected: reads, and writes that skip the guards.
+///   use after free  Writes to the first `watched` bytes of a quarantined block. Not detected:
+///                   reads (they see the pattern), and writes after the block has left the
+///                   quarantine.
+///   leaks           Exact: the registered live blocks.
+/// Each kind is reported with its count and its first case. heap::reset() discards the findings.
+/// The destructor of a heap reports nothing, since kernels may leave blocks for it on purpose; call
+/// leaks() before.
 ///
-/// Invariant (quiescent): blocks in the quarantine = slots that wait, each once.
-/// Ordering: enqueue releases and dequeue acquires, so the fill is seen by who looks at it. That the
-/// next owner comes after the last one is the upstream's affair, as without this layer.
-/// Bound: at most two requests upstream and one drain, which takes each FIFO's capacity at most. A lane
-/// that finds a FIFO full twice lets its own block go. While another lane carries the last free block
-/// from the quarantine to the upstream, a call may be refused.
+/// Capacity: one slot of the registry per `pool_per_block` bytes of the pool, rounded to a power of
+/// two. If a block finds no slot, malloc fails and records the finding registry_full; over an
+/// upstream that cannot free, malloc returns the block, which is then not checked.
+///
+/// Cost. Memory: 32 … 47 bytes per block; up to `quarantine` freed blocks; 24 bytes of metadata per
+/// slot, 19 % of the pool with the defaults. Accesses in addition to those of the upstream: malloc
+/// has 1 load, 1 atomic and 3 stores if the first slot is available, and writes the guards; free,
+/// with a full quarantine, has 18 loads, 4 atomics and 3 stores, reads the guards, fills one block
+/// and reads another. Nothing is warp-aggregated. checked should be the outermost layer: below
+/// warp_aggregated or warp_arena it sees their blocks instead of the user's.
+///
+/// Invariant (quiescent): the blocks in the quarantine are the slots in state `quarantined`, each
+/// once.
+/// Ordering: enqueue releases and dequeue acquires, so the fill happens before its check. The
+/// upstream orders the accesses of the previous and the next owner of a block, as without this
+/// layer.
+/// Progress: at most two calls of the upstream's malloc and one eviction of the whole quarantine,
+/// at most the capacity of each FIFO. A lane that finds a FIFO full twice evicts its own block. A
+/// call may fail while another lane moves the last free block from the quarantine to the upstream.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -71,22 +82,23 @@
 namespace quarry {
 
 struct checking {
-  std::uint32_t quarantine = 1024;     // freed blocks that wait, a power of two; 0: none
-  std::uint32_t fifos = 32;            // in so many FIFOs, lest all lanes meet at one
-  std::uint32_t pool_per_block = 128;  // the registry has a slot for so many bytes of the pool
-  std::uint32_t watched = 4096;        // bytes of a freed block that are filled and looked at
+  std::uint32_t quarantine = 1024;     // capacity in blocks, a power of two; 0: no quarantine
+  std::uint32_t fifos = 32;            // of the quarantine; more FIFOs have less contention
+  std::uint32_t pool_per_block = 128;  // bytes of the pool per slot of the registry
+  std::uint32_t watched = 4096;        // bytes of a freed block that are filled and checked
 };
 
 template <allocator Upstream, checking How = checking{}>
 class checked {
   static_assert(!Upstream::can.overwrites,
-                "blocks that are overwritten by design can not be watched");
+                "checked cannot check an allocator that overwrites live blocks by design");
   static_assert(How.quarantine == 0 || (How.fifos != 0 && How.quarantine >= How.fifos &&
                                         is_power_of_two(How.quarantine / How.fifos)));
   static_assert(How.pool_per_block != 0);
   static constexpr std::uint64_t guard = block_alignment;
-  static constexpr bool delays = How.quarantine != 0 && Upstream::can.frees_one;
-  using waiting_room = quarantine<delays ? How.fifos : 0, delays ? How.quarantine / How.fifos : 1>;
+  static constexpr bool has_quarantine = How.quarantine != 0 && Upstream::can.frees_one;
+  using quarantine_type =
+      quarantine<has_quarantine ? How.fifos : 0, has_quarantine ? How.quarantine / How.fifos : 1>;
 
  public:
   static constexpr abilities can = [] {
@@ -104,7 +116,7 @@ class checked {
         registry_(metadata, pool.size / How.pool_per_block),
         quarantine_(metadata),
         records_(metadata),
-        searches_(metadata.take<std::uint32_t>("searches", 1)),
+        scans_(metadata.take<std::uint32_t>("scans", 1)),
         copy_(metadata.take<checked>("handle", 1)) {}
 
   template <class Backend>
@@ -119,16 +131,16 @@ class checked {
     if (lane == 0) *copy_ = *this;
   }
 
-  // Both are calls, and get the copy of the handle that is in the metadata: a kernel that is checked
-  // should not grow by all of this at every malloc.
-  QUARRY_DEVICE void* malloc(std::size_t n) const { return n == 0 ? nullptr : serve(*copy_, n); }
+  // Both call functions out of line, with the copy of the handle in the metadata, to limit the code
+  // size of kernels.
+  QUARRY_DEVICE void* malloc(std::size_t n) const { return n == 0 ? nullptr : allocate(*copy_, n); }
   QUARRY_DEVICE void free(void* p) const requires(can.frees_one) {
-    if (p != nullptr) take_back(*copy_, p);
+    if (p != nullptr) release(*copy_, p);
   }
 
-  /// Lets everything in the quarantine go. One lane is enough.
+  /// Frees all quarantined blocks to the upstream, and drains the upstream. One lane suffices.
   QUARRY_DEVICE void drain() const requires(can.frees_one) {
-    let_all_go();
+    evict_all();
     if constexpr (requires(const Upstream u) { u.drain(); }) upstream_.drain();
   }
 
@@ -137,10 +149,11 @@ class checked {
     return upstream_.resize(from, to);
   }
 
-  /// The share of one lane out of `lanes`, between kernels, on the machine.
+  /// Checks the slots of lane `lane` out of `lanes`. On the backend; no other call may be in
+  /// progress.
   QUARRY_DEVICE void inspect(std::uint64_t lane, std::uint64_t lanes) const;
 
-  // On the host, between kernels; metadata only.
+  // On the host. Requires quiescence. Reads metadata only.
   std::vector<finding> report() const { return records_.report(); }
   std::vector<leak> leaks() const;  // by size
   std::string check_invariants() const;
@@ -148,66 +161,69 @@ class checked {
   const Upstream& upstream() const { return upstream_; }
 
  private:
-  static constexpr std::uint32_t most_searches = 32;
+  static constexpr std::uint32_t max_scans = 32;
 
   QUARRY_DEVICE static std::uint64_t footprint(std::uint64_t n) {
     return saturating_add(align_up(n, block_alignment), 2 * guard);
   }
-  QUARRY_DEVICE static painted front(std::byte* block) {
-    return painted(block - guard, guard, painted::guard);
+  QUARRY_DEVICE static pattern_range front(std::byte* block) {
+    return pattern_range(block - guard, guard, pattern_range::guard);
   }
-  QUARRY_DEVICE static painted back(std::byte* block, std::uint64_t n) {
-    return painted(block + n, footprint(n) - guard - n, painted::guard);
+  QUARRY_DEVICE static pattern_range back(std::byte* block, std::uint64_t n) {
+    return pattern_range(block + n, footprint(n) - guard - n, pattern_range::guard);
   }
-  QUARRY_DEVICE static painted inside(std::byte* block, std::uint64_t n) {
-    return painted(block, n < How.watched ? n : How.watched, painted::freed);
+  QUARRY_DEVICE static pattern_range inside(std::byte* block, std::uint64_t n) {
+    return pattern_range(block, n < How.watched ? n : How.watched, pattern_range::freed);
   }
 
-  QUARRY_DEVICE QUARRY_NOINLINE static void* serve(const checked& self, std::uint64_t n);
-  QUARRY_DEVICE QUARRY_NOINLINE static void take_back(const checked& self, void* p);
-  QUARRY_DEVICE QUARRY_NOINLINE static void name_pointer(const checked& self, std::uint64_t pointer,
-                                                         std::uint32_t former);
-  QUARRY_DEVICE void look_at_guards(std::byte* block, std::uint64_t n, std::uint64_t owner,
-                                    std::uint64_t noticed_by) const;
-  QUARRY_DEVICE void look_inside(std::byte* block, std::uint64_t n, std::uint64_t freed_by,
-                                 std::uint64_t noticed_by) const;
-  QUARRY_DEVICE void let_go(std::uint32_t slot) const;
-  QUARRY_DEVICE void let_all_go() const {
-    if constexpr (delays) quarantine_.empty([this](std::uint32_t slot) { let_go(slot); });
+  QUARRY_DEVICE QUARRY_NOINLINE static void* allocate(const checked& self, std::uint64_t n);
+  QUARRY_DEVICE QUARRY_NOINLINE static void release(const checked& self, void* p);
+  QUARRY_DEVICE QUARRY_NOINLINE static void record_wrong_pointer(const checked& self,
+                                                                 std::uint64_t pointer,
+                                                                 std::uint32_t freed_before);
+  QUARRY_DEVICE void check_guards(std::byte* block, std::uint64_t n, std::uint64_t owner,
+                                  std::uint64_t detected_by) const;
+  QUARRY_DEVICE void check_pattern(std::byte* block, std::uint64_t n, std::uint64_t freed_by,
+                                   std::uint64_t detected_by) const;
+  QUARRY_DEVICE void evict(std::uint32_t slot) const;
+  QUARRY_DEVICE void evict_all() const {
+    if constexpr (has_quarantine)
+      quarantine_.evict_all([this](std::uint32_t slot) { evict(slot); });
   }
 
   Upstream upstream_;
   std::uint64_t pool_;
   std::uint64_t pool_size_;
   block_registry registry_;
-  waiting_room quarantine_;
+  quarantine_type quarantine_;
   misuse_records records_;
-  std::uint32_t* searches_;
+  std::uint32_t* scans_;
   checked* copy_;
 };
 
-/// Looks through a heap whose allocator is checked, and tells what was found since it was made or reset.
+/// Inspects a heap whose allocator is checked. Returns all findings since its construction or last
+/// reset.
 template <class Heap>
   requires requires(const typename Heap::allocator_type a) { a.report(); }
 std::vector<finding> report(const Heap& heap) {
   heap.inspect();
   return heap.on_host([](const auto& a) { return a.report(); });
 }
-/// What is live: at the end of a program, what was never freed.
+/// Returns the live blocks; at the end of a program, these are leaks.
 template <class Heap>
   requires requires(const typename Heap::allocator_type a) { a.leaks(); }
 std::vector<leak> leaks(const Heap& heap) {
   return heap.on_host([](const auto& a) { return a.leaks(); });
 }
 
-// ---- malloc and free -----------------------------------------------------------------------------
+// ---- malloc and free ---------------------------------------------------------------------------
 
 template <allocator U, checking How>
-QUARRY_DEVICE void* checked<U, How>::serve(const checked& self, std::uint64_t n) {
+QUARRY_DEVICE void* checked<U, How>::allocate(const checked& self, std::uint64_t n) {
   if (footprint(n) > self.pool_size_) return nullptr;
   auto* raw = static_cast<std::byte*>(self.upstream_.malloc(footprint(n)));
-  if (delays && raw == nullptr) {
-    self.let_all_go();
+  if (has_quarantine && raw == nullptr) {
+    self.evict_all();
     raw = static_cast<std::byte*>(self.upstream_.malloc(footprint(n)));
   }
   if (raw == nullptr) return nullptr;
@@ -216,11 +232,11 @@ QUARRY_DEVICE void* checked<U, How>::serve(const checked& self, std::uint64_t n)
   back(block, n).fill();
   const std::uint64_t me = caller::here();
   if (self.registry_.insert(block, n, me) != block_registry::none) return block;
-  if (delays) {
-    self.let_all_go();
+  if (has_quarantine) {
+    self.evict_all();
     if (self.registry_.insert(block, n, me) != block_registry::none) return block;
   }
-  self.records_.note(misuse::registry_full, reinterpret_cast<std::uint64_t>(block), n, 0, me, 0);
+  self.records_.add(misuse::registry_full, reinterpret_cast<std::uint64_t>(block), n, 0, me, 0);
   if constexpr (can.frees_one) {
     self.upstream_.free(raw);
     return nullptr;
@@ -229,79 +245,79 @@ QUARRY_DEVICE void* checked<U, How>::serve(const checked& self, std::uint64_t n)
 }
 
 template <allocator U, checking How>
-QUARRY_DEVICE void checked<U, How>::take_back(const checked& self, void* p) {
+QUARRY_DEVICE void checked<U, How>::release(const checked& self, void* p) {
   const auto pointer = reinterpret_cast<std::uint64_t>(p);
   const auto claim = self.registry_.claim(pointer);
-  if (claim.slot == block_registry::none) return name_pointer(self, pointer, claim.former);
+  if (claim.slot == block_registry::none)
+    return record_wrong_pointer(self, pointer, claim.freed_before);
   const auto known = self.registry_.at(claim.slot);
   const std::uint64_t me = caller::here();
-  self.look_at_guards(known.block, known.size, known.lane, me);
+  self.check_guards(known.block, known.size, known.lane, me);
   inside(known.block, known.size).fill();
-  self.registry_.retire(claim.slot, me);
-  self.quarantine_.put(claim.slot, [&](std::uint32_t slot) { self.let_go(slot); });
+  self.registry_.mark_quarantined(claim.slot, me);
+  self.quarantine_.insert(claim.slot, [&](std::uint32_t slot) { self.evict(slot); });
 }
 
-/// A pointer that is no live block's was freed.
+/// Records the free of a pointer that is not a live block.
 template <allocator U, checking How>
-QUARRY_DEVICE void checked<U, How>::name_pointer(const checked& self, std::uint64_t pointer,
-                                                 std::uint32_t former) {
+QUARRY_DEVICE void checked<U, How>::record_wrong_pointer(const checked& self, std::uint64_t pointer,
+                                                         std::uint32_t freed_before) {
   const std::uint64_t me = caller::here();
-  if (former != block_registry::none) {
-    const auto known = self.registry_.at(former);
+  if (freed_before != block_registry::none) {
+    const auto known = self.registry_.at(freed_before);
     const bool by_that_lane =
-        known.now == block_registry::waiting || known.now == block_registry::gone;
-    return self.records_.note(misuse::double_free, pointer, known.size, 0, me,
-                              by_that_lane ? known.lane : 0);
+        known.status == block_registry::quarantined || known.status == block_registry::freed;
+    return self.records_.add(misuse::double_free, pointer, known.size, 0, me,
+                             by_that_lane ? known.lane : 0);
   }
   if (!can.owns_pool || pointer - self.pool_ < self.pool_size_) {
     const bool everywhere =
-        simt::atomic_ref<std::uint32_t>(*self.searches_).load(simt::relaxed) < most_searches &&
-        simt::atomic_ref<std::uint32_t>(*self.searches_).fetch_add(1, simt::relaxed) <
-            most_searches;
-    const std::uint32_t slot = self.registry_.around(pointer, everywhere);
+        simt::atomic_ref<std::uint32_t>(*self.scans_).load(simt::relaxed) < max_scans &&
+        simt::atomic_ref<std::uint32_t>(*self.scans_).fetch_add(1, simt::relaxed) < max_scans;
+    const std::uint32_t slot = self.registry_.find_containing(pointer, everywhere);
     if (slot != block_registry::none) {
       const auto known = self.registry_.at(slot);
       const auto address = reinterpret_cast<std::uint64_t>(known.block);
-      return self.records_.note(misuse::interior_pointer, address, known.size, pointer - address,
-                                me, known.lane);
+      return self.records_.add(misuse::interior_pointer, address, known.size, pointer - address, me,
+                               known.lane);
     }
   }
-  self.records_.note(misuse::foreign_pointer, pointer, 0, 0, me, 0);
+  self.records_.add(misuse::foreign_pointer, pointer, 0, 0, me, 0);
 }
 
 template <allocator U, checking How>
-QUARRY_DEVICE void checked<U, How>::let_go(std::uint32_t slot) const {
+QUARRY_DEVICE void checked<U, How>::evict(std::uint32_t slot) const {
   const auto known = registry_.at(slot);
-  look_inside(known.block, known.size, known.lane, caller::here());
-  registry_.forget(slot);
+  check_pattern(known.block, known.size, known.lane, caller::here());
+  registry_.mark_freed(slot);
   upstream_.free(known.block - guard);
 }
 
-// ---- looking -------------------------------------------------------------------------------------
+// ---- checks ------------------------------------------------------------------------------------
 
 template <allocator U, checking How>
-QUARRY_DEVICE void checked<U, How>::look_at_guards(std::byte* block, std::uint64_t n,
-                                                   std::uint64_t owner,
-                                                   std::uint64_t noticed_by) const {
+QUARRY_DEVICE void checked<U, How>::check_guards(std::byte* block, std::uint64_t n,
+                                                 std::uint64_t owner,
+                                                 std::uint64_t detected_by) const {
   const auto address = reinterpret_cast<std::uint64_t>(block);
-  if (const std::uint64_t at = back(block, n).damage(); at != painted::nothing) {
-    records_.note(misuse::overrun, address, n, n + at, owner, noticed_by);
+  if (const std::uint64_t at = back(block, n).first_mismatch(); at != pattern_range::none) {
+    records_.add(misuse::overrun, address, n, n + at, owner, detected_by);
     back(block, n).fill();
   }
-  if (const std::uint64_t at = front(block).damage(); at != painted::nothing) {
-    records_.note(misuse::underrun, address, n, at - guard, owner, noticed_by);
+  if (const std::uint64_t at = front(block).first_mismatch(); at != pattern_range::none) {
+    records_.add(misuse::underrun, address, n, at - guard, owner, detected_by);
     front(block).fill();
   }
 }
 
 template <allocator U, checking How>
-QUARRY_DEVICE void checked<U, How>::look_inside(std::byte* block, std::uint64_t n,
-                                                std::uint64_t freed_by,
-                                                std::uint64_t noticed_by) const {
-  const std::uint64_t at = inside(block, n).damage();
-  if (at == painted::nothing) return;
-  records_.note(misuse::use_after_free, reinterpret_cast<std::uint64_t>(block), n, at, freed_by,
-                noticed_by);
+QUARRY_DEVICE void checked<U, How>::check_pattern(std::byte* block, std::uint64_t n,
+                                                  std::uint64_t freed_by,
+                                                  std::uint64_t detected_by) const {
+  const std::uint64_t at = inside(block, n).first_mismatch();
+  if (at == pattern_range::none) return;
+  records_.add(misuse::use_after_free, reinterpret_cast<std::uint64_t>(block), n, at, freed_by,
+               detected_by);
   inside(block, n).fill();
 }
 
@@ -309,19 +325,20 @@ template <allocator U, checking How>
 QUARRY_DEVICE void checked<U, How>::inspect(std::uint64_t lane, std::uint64_t lanes) const {
   for (std::uint64_t i = lane; i < registry_.slots(); i += lanes) {
     const auto known = registry_.at(static_cast<std::uint32_t>(i));
-    if (known.now == block_registry::live) look_at_guards(known.block, known.size, known.lane, 0);
-    if (known.now == block_registry::waiting) look_inside(known.block, known.size, known.lane, 0);
+    if (known.status == block_registry::live) check_guards(known.block, known.size, known.lane, 0);
+    if (known.status == block_registry::quarantined)
+      check_pattern(known.block, known.size, known.lane, 0);
   }
 }
 
-// ---- between kernels -----------------------------------------------------------------------------
+// ---- host --------------------------------------------------------------------------------------
 
 template <allocator U, checking How>
 std::vector<leak> checked<U, How>::leaks() const {
   std::map<std::uint64_t, leak> by_size;
   for (std::uint32_t i = 0; i < registry_.slots(); ++i) {
     const auto known = registry_.at(i);
-    if (known.now != block_registry::live) continue;
+    if (known.status != block_registry::live) continue;
     leak& l = by_size[known.size];
     if (++l.count != 1) continue;
     l.size = known.size;
@@ -333,7 +350,7 @@ std::vector<leak> checked<U, How>::leaks() const {
   return found;
 }
 
-/// What the heap's users did wrong is a problem, too.
+/// Findings count as violations too.
 template <allocator U, checking How>
 std::string checked<U, How>::check_invariants() const {
   if (std::string problem = upstream_.check_invariants(); !problem.empty()) return problem;
@@ -345,8 +362,8 @@ std::string checked<U, How>::check_invariants() const {
   return text;
 }
 
-/// What waits counts as free. As in buffer, live bytes are a little too many where the upstream rounds
-/// blocks up, but none when no block is live.
+/// Quarantined blocks count as free. As in buffer, live_bytes is slightly too high if the upstream
+/// rounds sizes up, but it is 0 if no block is live.
 template <allocator U, checking How>
 heap_statistics checked<U, How>::statistics() const {
   heap_statistics s = upstream_.statistics();
@@ -354,8 +371,8 @@ heap_statistics checked<U, How>::statistics() const {
   std::uint64_t freed = 0;
   for (std::uint32_t i = 0; i < registry_.slots(); ++i) {
     const auto known = registry_.at(i);
-    live += known.now == block_registry::live;
-    if (known.now == block_registry::waiting) freed += footprint(known.size);
+    live += known.status == block_registry::live;
+    if (known.status == block_registry::quarantined) freed += footprint(known.size);
   }
   if (can.frees_one) s.live_blocks = live;
   if (s.live_bytes) {

@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// quarantine: freed blocks, as slots of the registry, wait in FIFOs before the upstream gets them.
+/// quarantine: FIFOs of freed blocks, stored as slots of the registry, that delay their release to
+/// the upstream.
 ///
-/// Several FIFOs, chosen by a hash, lest all lanes meet at one head and one tail. A lane that finds its
-/// FIFO full lets the oldest go and tries once more; then its own block goes.
-/// Ordering: that of bounded_fifo: what was done to a block before it was put away is seen by who takes
-/// it out. Bound: put takes at most two out, empty at most what fits in.
+/// A hash chooses one of several FIFOs, to reduce contention for head and tail. If the FIFO is
+/// full, insert() evicts its oldest block and tries once more; if the FIFO is full again, insert()
+/// evicts its own block.
+/// Ordering: that of bounded_fifo: accesses to a block before insert() happen before its eviction.
+/// Progress: insert() evicts at most two blocks, evict_all() at most the capacity.
 
 #include <quarry/concurrent/bounded_fifo.hpp>
 #include <quarry/core/carve.hpp>
@@ -30,49 +32,50 @@ class quarantine {
     for (std::uint64_t i = lane; i < Fifos; i += lanes) fifo(fifos_ + i).initialise(0, 1);
   }
 
-  /// let_go(slot) for each that has waited long enough, or had no room.
-  template <class LetGo>
-  QUARRY_DEVICE void put(std::uint32_t slot, LetGo let_go) const {
+  /// Inserts a slot. Calls evict(slot) for each evicted slot.
+  template <class Evict>
+  QUARRY_DEVICE void insert(std::uint32_t slot, Evict evict) const {
     const fifo mine(fifos_ +
                     simt::scramble(simt::thread_id() ^ simt::block_id() << 10 ^ simt::clock()) %
                         Fifos);
-    for (int tries = 0; tries < 2; ++tries) {
+    for (int attempt = 0; attempt < 2; ++attempt) {
       if (mine.enqueue(slot)) return;
       std::uint32_t oldest = 0;
-      if (mine.dequeue(oldest)) let_go(oldest);
+      if (mine.dequeue(oldest)) evict(oldest);
     }
-    let_go(slot);
+    evict(slot);
   }
 
-  /// let_go(slot) for all.
-  template <class LetGo>
-  QUARRY_DEVICE void empty(LetGo let_go) const {
+  /// Calls evict(slot) for all slots, and removes them.
+  template <class Evict>
+  QUARRY_DEVICE void evict_all(Evict evict) const {
     for (std::uint32_t i = 0; i < Fifos; ++i) {
       std::uint32_t slot = 0;
       for (std::uint32_t left = Capacity; left != 0 && fifo(fifos_ + i).dequeue(slot); --left)
-        let_go(slot);
+        evict(slot);
     }
   }
 
-  /// Between kernels. Empty: what waits here and what waits by the registry is the same.
+  /// Checks that the slots in the FIFOs are those in state `quarantined`, each once. Requires
+  /// quiescence. Returns the violation, or "".
   std::string check_invariants(const block_registry& registry) const {
-    std::vector<bool> here(registry.slots());
+    std::vector<bool> present(registry.slots());
     std::string problem;
     for (std::uint32_t i = 0; i < Fifos; ++i) {
       if (problem = fifo(fifos_ + i).check_invariants(); !problem.empty()) return problem;
       fifo(fifos_ + i).visit([&](std::uint32_t slot) {
-        if (slot < here.size() && !here[slot])
-          here[slot] = true;
+        if (slot < present.size() && !present[slot])
+          present[slot] = true;
         else
-          problem =
-              "the quarantine holds slot " + std::to_string(slot) + " twice, or it does not exist";
+          problem = "the quarantine holds slot " + std::to_string(slot) +
+                    " twice, or the slot does not exist";
       });
     }
-    for (std::uint32_t slot = 0; slot < here.size() && problem.empty(); ++slot)
-      if ((registry.at(slot).now == block_registry::waiting) != here[slot])
+    for (std::uint32_t slot = 0; slot < present.size() && problem.empty(); ++slot)
+      if ((registry.at(slot).status == block_registry::quarantined) != present[slot])
         problem = "the block of slot " + std::to_string(slot) +
-                  (here[slot] ? " is in the quarantine, but does not wait"
-                              : " waits, but not in the quarantine");
+                  (present[slot] ? " is in the quarantine, but its state is another one"
+                                 : " has the state quarantined, but is not in the quarantine");
     return problem;
   }
 
@@ -82,19 +85,19 @@ class quarantine {
   typename fifo::storage* fifos_;
 };
 
-/// Nothing waits.
+/// Without a quarantine: every slot is evicted at once.
 template <std::uint32_t Capacity>
 class quarantine<0, Capacity> {
  public:
   quarantine() = default;
   explicit quarantine(carve&) {}
   QUARRY_DEVICE void initialise(std::uint64_t, std::uint64_t) const {}
-  template <class LetGo>
-  QUARRY_DEVICE void put(std::uint32_t slot, LetGo let_go) const {
-    let_go(slot);
+  template <class Evict>
+  QUARRY_DEVICE void insert(std::uint32_t slot, Evict evict) const {
+    evict(slot);
   }
-  template <class LetGo>
-  QUARRY_DEVICE void empty(LetGo) const {}
+  template <class Evict>
+  QUARRY_DEVICE void evict_all(Evict) const {}
   std::string check_invariants(const block_registry&) const { return {}; }
 };
 

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What the checked layer tells the host: findings (one for each kind of misuse), leaks (one for each
-/// size), and both as text.
+/// The results of the checked layer on the host: findings (one per kind of misuse), leaks (one per
+/// block size), and their text.
 ///
-/// Each kind has a record in the metadata: a count and the first case. The lane that counts from 0 to 1 writes
-/// the case; the host reads it between kernels.
+/// The metadata has one record per kind: a count and the first case. The lane that raises the count
+/// from 0 to 1 writes the case; the host reads it between kernels.
 ///
-/// A lane is named by its place in the grid of the kernel that it ran in. Calls from the host between
-/// kernels are thread 0 of block 0.
+/// A lane is identified by its thread and block in the grid of its kernel. Calls from the host
+/// between kernels are thread 0 of block 0.
 
 #include <quarry/core/carve.hpp>
 #include <quarry/core/config.hpp>
@@ -25,23 +25,23 @@ namespace quarry {
 
 enum class misuse : std::uint32_t {
   double_free,
-  foreign_pointer,   // freed, but no block of this heap
-  interior_pointer,  // freed, but inside a block
-  overrun,           // bytes after a block were written
-  underrun,          // bytes before it were
-  use_after_free,    // a freed block was written
-  registry_full,     // no misuse: there were more blocks than the layer can know
+  foreign_pointer,   // a freed pointer that is not a block of this heap
+  interior_pointer,  // a freed pointer into a block
+  overrun,           // a write after the end of a block
+  underrun,          // a write before the start of a block
+  use_after_free,    // a write to a freed block
+  registry_full,     // not a misuse: more blocks than the registry has slots
 };
 inline constexpr std::uint32_t misuse_kinds = 7;
 
-/// A lane of some kernel.
+/// A lane, identified by its position in the grid of its kernel.
 struct caller {
   std::uint64_t thread = 0;  // in the grid
   std::uint32_t block = 0;
 
   friend bool operator==(const caller&, const caller&) = default;
 
-  /// The running lane in one word, never 0: block | its size | thread in it.
+  /// The calling lane as a word, never 0: block | block size | thread in the block.
   QUARRY_DEVICE static std::uint64_t here() {
     return std::uint64_t{simt::block_id()} << 22 | simt::block_size() << 11 | simt::thread_id();
   }
@@ -51,36 +51,38 @@ struct caller {
   }
 };
 
-/// A kind of misuse that happened, and its first case.
+/// A kind of misuse that was detected, and its first case.
 struct finding {
   misuse kind{};
-  std::uint64_t count = 0;  // cases of this kind
-  caller lane;  // who did it, as far as can be known: who freed wrongly, who had asked for
-                // the damaged block, who had freed the block that was written
-  std::uint64_t size = 0;       // of the block, as it was asked for; 0: of no block
-  std::uint64_t address = 0;    // of the block; else the pointer that was freed
-  std::int64_t offset = 0;      // where in the block: the first damaged byte, the interior pointer
-  std::optional<caller> other;  // who had freed or asked for the block before, or who noticed
+  std::uint64_t count = 0;  // number of cases
+  // The lane that freed wrongly, that allocated the overwritten block, or that freed the block that
+  // was written afterwards.
+  caller lane;
+  std::uint64_t size = 0;     // requested size of the block; 0 if the pointer belongs to no block
+  std::uint64_t address = 0;  // of the block, or the freed pointer
+  std::int64_t offset = 0;    // of the first overwritten byte, or of the interior pointer
+  // The lane that freed or allocated the block before, or that detected the misuse.
+  std::optional<caller> other;
 };
 
-/// Blocks of one size that are live.
+/// The live blocks of one size.
 struct leak {
   std::uint64_t size = 0;
   std::uint64_t count = 0;
-  caller lane;  // who asked for one of them, the one at
+  caller lane;  // the lane that allocated one of them, at `address`
   std::uint64_t address = 0;
 };
 
-/// What was found, in the metadata.
+/// The records of all findings, in the metadata.
 class misuse_records {
  public:
   misuse_records() = default;
   explicit misuse_records(carve& metadata)
       : records_(metadata.take<record>("findings", misuse_kinds)) {}
 
-  /// Lanes as caller::here() packs them; 0: nobody.
-  QUARRY_DEVICE void note(misuse kind, std::uint64_t address, std::uint64_t size,
-                          std::uint64_t offset, std::uint64_t lane, std::uint64_t other) const {
+  /// Counts a case and stores the first one. Lanes are words of caller::here(); 0: unknown.
+  QUARRY_DEVICE void add(misuse kind, std::uint64_t address, std::uint64_t size,
+                         std::uint64_t offset, std::uint64_t lane, std::uint64_t other) const {
     record& r = records_[static_cast<std::uint32_t>(kind)];
     if (word(r.count).fetch_add(1, simt::relaxed) != 0) return;
     word(r.address).store(address, simt::relaxed);
@@ -90,7 +92,7 @@ class misuse_records {
     word(r.other).store(other, simt::relaxed);
   }
 
-  /// On the host, between kernels.
+  /// Returns the findings. On the host; requires quiescence.
   std::vector<finding> report() const {
     std::vector<finding> findings;
     for (std::uint32_t kind = 0; kind < misuse_kinds; ++kind) {
@@ -125,7 +127,7 @@ inline const char* name_of(misuse kind) {
   return names[static_cast<std::uint32_t>(kind)];
 }
 
-// ---- text ----------------------------------------------------------------------------------------
+// ---- text --------------------------------------------------------------------------------------
 
 inline std::string to_text(const caller& c) {
   return "thread " + std::to_string(c.thread) + " (block " + std::to_string(c.block) + ")";
@@ -141,13 +143,14 @@ inline std::string block_text(std::uint64_t size, std::uint64_t address) {
 }
 }  // namespace detail
 
-/// "overrun, 3 times: byte 64 behind 64 bytes at 0x7f… that thread 5 (block 0) had asked for; …"
+/// Returns a line such as "overrun, 1 time: byte 64, after the end of 64 bytes at 0x7f… of thread 5
+/// (block 0), was written; detected by thread 5 (block 0)".
 inline std::string to_text(const finding& f) {
   const std::string lane = to_text(f.lane);
   const std::string block = detail::block_text(f.size, f.address);
   const std::string byte = "byte " + std::to_string(f.offset < 0 ? -f.offset : f.offset);
-  const std::string noticed =
-      f.other ? "; noticed by " + to_text(*f.other) : "; noticed between kernels";
+  const std::string detected =
+      f.other ? "; detected by " + to_text(*f.other) : "; detected between kernels";
   std::string text = name_of(f.kind);
   text += ", " + std::to_string(f.count) + (f.count == 1 ? " time: " : " times, the first: ");
   switch (f.kind) {
@@ -156,30 +159,31 @@ inline std::string to_text(const finding& f) {
       if (f.other) text += ", which " + to_text(*f.other) + " had freed";
       break;
     case misuse::foreign_pointer:
-      text += lane + " freed " + detail::address_text(f.address) + ", no block of this heap";
+      text += lane + " freed " + detail::address_text(f.address) +
+              ", which is not a block of this heap";
       break;
     case misuse::interior_pointer:
       text += lane + " freed " + byte + " of " + block;
-      if (f.other) text += ", which belong to " + to_text(*f.other);
+      if (f.other) text += ", a block of " + to_text(*f.other);
       break;
     case misuse::overrun:
-      text += byte + ", behind " + block + " of " + lane + ", was written" + noticed;
+      text += byte + ", after the end of " + block + " of " + lane + ", was written" + detected;
       break;
     case misuse::underrun:
-      text += "the " + byte + " before " + block + " of " + lane + " was written" + noticed;
+      text += "the " + byte + " before " + block + " of " + lane + " was written" + detected;
       break;
     case misuse::use_after_free:
-      text += byte + " of " + block + " was written after " + lane + " had freed it" + noticed;
+      text += byte + " of " + block + " was written after " + lane + " had freed it" + detected;
       break;
     case misuse::registry_full:
-      text += "no room to note " + std::to_string(f.size) + " bytes for " + lane +
-              "; give the layer more (checking::pool_per_block)";
+      text += "no free slot for a block of " + std::to_string(f.size) + " bytes of " + lane +
+              "; decrease checking::pool_per_block";
       break;
   }
   return text;
 }
 
-/// A line for each; empty: nothing was found.
+/// Returns one line per finding.
 inline std::string to_text(const std::vector<finding>& findings) {
   std::string text;
   for (const finding& f : findings) text += to_text(f) + "\n";

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// watched: an upstream for tests that counts its calls and refuses what exceeds Limit.
+/// instrumented: an upstream for tests that counts its calls and fails for requests above Limit.
 ///
-/// The counts come out through statistics(), the one way that works for both machines.
+/// statistics() returns the counts as two additional size classes, since it works on both backends.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/simt/atomic.hpp>
@@ -13,13 +13,13 @@
 namespace quarry::testing {
 
 struct call_counts {
-  std::uint64_t mallocs = 0;  // served
-  std::uint64_t refused = 0;
+  std::uint64_t mallocs = 0;  // successful ones
+  std::uint64_t failed = 0;
   std::uint64_t frees = 0;
   std::uint64_t last_size = 0;
 };
 
-/// What a heap over a watched upstream has counted.
+/// Returns the counts of a heap over an instrumented upstream.
 inline call_counts calls_of(const heap_statistics& s) {
   const auto& last = s.classes.back();
   const auto& one = s.classes[s.classes.size() - 2];
@@ -27,18 +27,18 @@ inline call_counts calls_of(const heap_statistics& s) {
 }
 
 template <allocator A, std::uint64_t Limit = ~std::uint64_t{0}>
-class watched {
+class instrumented {
  public:
   static constexpr abilities can = A::can;
-  watched() = default;
-  watched(memory_range pool, carve& metadata)
+  instrumented() = default;
+  instrumented(memory_range pool, carve& metadata)
       : inner_(pool, metadata), counts_(metadata.take<call_counts>("calls", 1)) {}
   QUARRY_DEVICE void initialise(std::uint64_t lane, std::uint64_t lanes) const {
     inner_.initialise(lane, lanes);
   }
   QUARRY_DEVICE void* malloc(std::size_t n) const {
     void* const p = n > Limit ? nullptr : inner_.malloc(n);
-    add(p == nullptr ? counts_->refused : counts_->mallocs);
+    add(p == nullptr ? counts_->failed : counts_->mallocs);
     simt::atomic_ref<std::uint64_t>(counts_->last_size).store(n, simt::relaxed);
     return p;
   }
@@ -49,7 +49,7 @@ class watched {
   std::string check_invariants() const { return inner_.check_invariants(); }
   heap_statistics statistics() const {
     heap_statistics s = inner_.statistics();
-    s.classes.push_back({0, counts_->mallocs, counts_->refused});
+    s.classes.push_back({0, counts_->mallocs, counts_->failed});
     s.classes.push_back({0, counts_->frees, counts_->last_size});
     return s;
   }
