@@ -3,7 +3,7 @@
 /// circular: a ring of chunks that is searched from a shared offset. CMalloc and its variants of
 /// Vinkler and Havran (2014), repaired.
 ///
-///   pool     | used | free …… | used | free … | used |     granules of 32 bytes, more in huge pools
+///   pool     | used | free …… | used | free … | used |     granules of 32 bytes or more
 ///   headers  |*      *         *      *        *      |>|  one per granule; * is a chunk's start
 ///                    offset                            end marker: always used, links to the front
 ///

@@ -20,8 +20,8 @@
 /// header after the last granule is the end marker. It is always used, and its link is 0, which
 /// closes the ring.
 ///
-///   fused_header   CFMalloc: one word, next << 2 | state. try_take() is one compare-exchange on the
-///                  word. The word describes the chunk completely, so ABA is harmless: an equal
+///   fused_header   CFMalloc: one word, next << 2 | state. try_take() is one compare-exchange on
+///                  the word. It describes the chunk completely, so ABA is harmless: an equal
 ///                  word means an equal chunk.
 ///   split_header   CMalloc: one word for the state and one for `next`. try_take() claims the state
 ///                  and then loads `next`, which no other lane changes any more. publish_free()

@@ -19,9 +19,9 @@
 /// chunk it waits. A tombstone where a chunk should start means that the list has changed during
 /// the scan, and then the scan records no failure.
 ///
-/// A search scans from some region to the end of
-/// the pool, and then from the front to the end. The start depends on the thread block, so
-/// concurrent searches share the work, and later searches use the recorded failures.
+/// A search scans from some region to the end of the pool, and then from the front to the end. The
+/// start depends on the thread block, so concurrent searches share the work, and later searches use
+/// the recorded failures.
 ///
 /// Two counters are sufficient. A free at granule p extends a run that starts at or before p. If
 /// the run starts two regions earlier, it already contained a whole region, and failures are
@@ -29,10 +29,10 @@
 /// loads the failure first and the counters second reads counters no smaller than the scan did.
 /// Equal sums therefore imply equal counters.
 ///
-/// A malloc that splits a chunk frees its remainder. If
-/// the remainder starts in the region of the block, it needs no count: a scan has waited until it
-/// was published. Otherwise malloc counts it before the block is used, so that a scan that comes
-/// from the block's region finds the failure outdated.
+/// A malloc that splits a chunk frees its remainder. If the remainder starts in the region of the
+/// block, it needs no count: a scan has waited until it was published. Otherwise malloc counts it
+/// before the block is used, so that a scan that comes from the block's region finds the failure
+/// outdated.
 ///
 /// Progress: at most two passes over the pool. A search waits only for busy chunks, and a chunk is
 /// busy for a bounded number of its owner's steps.

@@ -5,8 +5,8 @@
 ///
 /// Invariants:
 ///   - count == bits set; no bit at or above the capacity; no bit in an empty page or a run.
-///   - The first page of a run of n pages is followed by n - 1 continuation pages, and no other page
-///     is a continuation page.
+///   - The first page of a run of n pages is followed by n - 1 continuation pages, and no other
+///     page is a continuation page.
 ///   - A page whose full bit is set is full.
 
 #include <quarry/core/statistics.hpp>
