@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// How fast the CPU executor is: lanes through a warp-aggregated bump, collectives, yield points.
+/// The speed of the CPU executor: lanes per second, collectives, scheduling points.
 
 #include <quarry/heap.hpp>
 #include <quarry/simt/explore.hpp>
@@ -12,7 +12,7 @@ namespace {
 
 using namespace quarry;
 
-// Lanes per second, one worker: each lane starts, groups, scans, shuffles and ends.
+// Lanes per second. Each lane starts, executes an active mask, a scan and a shuffle, and exits.
 void warp_bump_lanes(benchmark::State& state) {
   heap<warp_bump, cpu> h(1_GiB);
   constexpr std::uint32_t blocks = 1024;
@@ -43,7 +43,7 @@ void full_warp_ballot(benchmark::State& state) {
 }
 BENCHMARK(full_warp_ballot)->UseRealTime()->Unit(benchmark::kMillisecond);
 
-// Time per yield point while schedules are explored; items are yield points.
+// The time per scheduling point in explore mode. Items are scheduling points.
 void explored_points(benchmark::State& state) {
   simt::explorer explorer;
   const auto how = static_cast<simt::strategy>(state.range(0));
@@ -58,7 +58,7 @@ void explored_points(benchmark::State& state) {
     points += result.steps;
   }
   state.SetItemsProcessed(static_cast<std::int64_t>(points));
-  state.counters["time_per_point"] = benchmark::Counter(
+  state.counters["time_per_scheduling_point"] = benchmark::Counter(
       static_cast<double>(points), benchmark::Counter::kIsRate | benchmark::Counter::kInvert);
 }
 BENCHMARK(explored_points)->ArgName("pct")->Arg(0)->Arg(1)->UseRealTime();

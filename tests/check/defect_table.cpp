@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Prints how soon the explorer finds each published defect: the table of docs/exploration.md.
+// Prints the table of docs/exploration.md: the number of schedules until the explorer detects each
+// published defect.
 //   defect_table [SCHEDULES [EXPLORATIONS]]
 #include "defects.hpp"
 

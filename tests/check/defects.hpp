@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The defects of the published algorithms, each alone, and the exploration that detects it.
-/// published_test asserts that they are found, defect_table measures how soon.
+/// The defects of the published algorithms, each in isolation, and the exploration that detects it.
+/// published_test asserts that each is detected; defect_table measures after how many schedules.
 
 #include <mutants/published_awmalloc.hpp>
 #include <mutants/published_cfmalloc.hpp>
@@ -15,9 +15,9 @@ namespace quarry {
 template <allocator A>
 struct defect {
   const char* name;
-  const char* text;  // part of what the explorer says
-  std::uint64_t
-      allowed;  // schedules; eight times what the slowest of 50 explorations needed, or more
+  const char* text;  // a part of the explorer's message
+  // The limit on schedules: at least eight times the maximum that 50 explorations needed.
+  std::uint64_t allowed;
   exploration_options options{};
 };
 
@@ -26,10 +26,10 @@ namespace defects {
 using namespace mutants;
 
 // Lanes run one after the other.
-inline constexpr exploration_options in_turn = {.bounds = {.blocks = 4},
-                                                .strategy = exploration_strategy::sequential};
-// C wants a walker that stands, twice overtaken, where a chunk begins again: long scripts, random
-// switching.
+inline constexpr exploration_options sequential = {.bounds = {.blocks = 4},
+                                                   .strategy = exploration_strategy::sequential};
+// Defect C needs a lane that is overtaken twice during its walk, and then continues at the start of
+// a new chunk: long scripts and random switches.
 inline constexpr exploration_options long_scripts = {
     .bounds = {.operations = 8}, .pool_bytes = 2048, .strategy = exploration_strategy::random};
 
@@ -49,20 +49,19 @@ using only_e = published_cmalloc<cmalloc_repairs{
 inline constexpr defect<published_awmalloc<awmalloc_repairs{.rejects_oversize = true}>> unreserved =
     {"AWMalloc: memory never reserved", "which overlaps block #", 10'000};
 inline constexpr defect<published_awmalloc<awmalloc_repairs{.adds_again_inside = true}>> too_large =
-    {"AWMalloc: a request larger than the pool", "so much can not be served", 200};
-inline constexpr defect<only_a> a = {"A, CMalloc: the end marker is swallowed", "lost memory",
-                                     2'000};
+    {"AWMalloc: a request larger than the pool", "the size can not be served", 200};
+inline constexpr defect<only_a> a = {"A, CMalloc: the end marker is merged away", "leak", 2'000};
 inline constexpr defect<only_a> a_one_lane = {
-    "A, the same with one lane", "lost memory", 4'000, {.bounds = {.lanes = 1}}};
+    "A, the same with one lane", "leak", 4'000, {.bounds = {.lanes = 1}}};
 inline constexpr defect<only_b> b = {"B, CMalloc: user data read as a header", "", 10'000};
 inline constexpr defect<only_b_fused> b_fused = {"B, CFMalloc: user data read as a header", "",
                                                  10'000};
 inline constexpr defect<only_c> c = {"C, CMalloc: free before next is written",
                                      "which overlaps block #", 400'000, long_scripts};
-inline constexpr defect<only_d> d = {"D, CMMalloc: stale offsets, lanes in turn", "", 10'000,
-                                     in_turn};
-inline constexpr defect<only_d_fused> d_fused = {"D, CFMMalloc: stale offsets, lanes in turn", "",
-                                                 10'000, in_turn};
+inline constexpr defect<only_d> d = {"D, CMMalloc: stale offsets, sequential lanes", "", 10'000,
+                                     sequential};
+inline constexpr defect<only_d_fused> d_fused = {"D, CFMMalloc: stale offsets, sequential lanes",
+                                                 "", 10'000, sequential};
 inline constexpr defect<only_e> e = {"E, CMalloc: no end when the pool is full", "step limit", 200};
 inline constexpr defect<published_cmalloc<>> cmalloc_as_printed = {"CMalloc as printed", "", 200};
 inline constexpr defect<published_cfmalloc<>> cfmalloc_as_printed = {"CFMalloc as printed", "",

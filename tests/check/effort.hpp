@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// How much the tests explore: all of it in a normal build, less where each step is slow.
+/// The number of schedules that tests explore. Sanitizers slow each step down, so fewer are run
+/// there.
 
 #include <quarry/check/explore_allocator.hpp>
 #include <quarry/core/config.hpp>
@@ -19,14 +20,14 @@ inline constexpr std::uint64_t scaled(std::uint64_t schedules) {
   return schedules / effort_divisor;
 }
 
-/// Options for mutants and published defects: their failing runs, and words that are user data and
-/// header at once, would make race detectors report.
+/// Options for mutants and published defects. Race detectors ignore user memory: a failing run, or
+/// a word that is both user data and a header, would cause reports.
 inline exploration_options for_mutants(exploration_options options) {
   options.paint_hidden = true;
   return options;
 }
 
-/// The options must lead to a failure whose text contains `text`.
+/// Expects: the exploration finds a failure, and its message contains `text`.
 template <allocator A>
 exploration expect_failure(const exploration_options& options, const std::string& text) {
   const exploration found = allocator_explorer<A>(for_mutants(options)).run();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every check of the explorer has an allocator that only it condemns.
+// For each check of the oracle there is a mutant that only this check detects.
 #include "effort.hpp"
 
 #include <mutants/broken_cells.hpp>
@@ -13,50 +13,53 @@ using mutants::fault;
 constexpr exploration_options quick = {
     .schedules = 5'000, .step_limit = 5'000, .refill_one_in = 2, .minimise = false};
 
-TEST(Oracle, AcceptsTheSoundAllocatorThatTheBrokenOnesAreMadeFrom) {
+TEST(Oracle, AcceptsTheAllocatorWithoutAFault) {
   expect_survival<broken_cells<>>({.schedules = scaled(20'000), .refill_one_in = 2});
 }
-TEST(Oracle, SeesBlocksThatOverlap) {
+TEST(Oracle, DetectsBlocksThatOverlap) {
   expect_failure<broken_cells<fault::claims_in_two_steps>>(quick, "which overlaps block #");
 }
-TEST(Oracle, SeesABlockOutsideThePool) {
+TEST(Oracle, DetectsABlockOutsideThePool) {
   expect_failure<broken_cells<fault::one_cell_too_many>>(quick, "which is not inside the pool");
 }
-TEST(Oracle, SeesABlockThatIsNotAligned) {
+TEST(Oracle, DetectsABlockThatIsNotAligned) {
   expect_failure<broken_cells<fault::wrong_alignment>>(quick, "which is not a multiple of 16");
 }
-TEST(Oracle, SeesLostMemory) {
-  expect_failure<broken_cells<fault::leaks_last_cell>>(quick, "lost memory: the pool served");
+TEST(Oracle, DetectsALeak) {
+  expect_failure<broken_cells<fault::leaks_last_cell>>(quick, "leak: the pool served");
 }
-TEST(Oracle, SeesACallThatDoesNotEnd) {
-  expect_failure<broken_cells<fault::spins_when_full>>(quick, "step limit: the kernel has not ended after");
+TEST(Oracle, DetectsACallThatDoesNotEnd) {
+  expect_failure<broken_cells<fault::spins_when_full>>(
+      quick, "step limit: the kernel has not ended after");
 }
-TEST(Oracle, SeesABrokenInvariant) {
+TEST(Oracle, DetectsABrokenInvariant) {
   expect_failure<broken_cells<fault::counts_in_two_steps>>(quick,
                                                            "cells are taken, but the count is");
 }
-TEST(Oracle, SeesUserDataOverwritten) {
+TEST(Oracle, DetectsOverwrittenUserData) {
   expect_failure<broken_cells<fault::writes_to_neighbour>>(
       quick, "was overwritten while the block was live");
 }
-TEST(Oracle, SeesABlockForNothing) {
-  expect_failure<broken_cells<fault::serves_zero_bytes>>(quick, "nothing was asked for");
+TEST(Oracle, DetectsABlockForZeroBytes) {
+  expect_failure<broken_cells<fault::serves_zero_bytes>>(quick, "the size is 0");
 }
-TEST(Oracle, SeesABlockForTooMuch) {
-  expect_failure<broken_cells<fault::serves_oversize>>(quick, "so much can not be served");
+TEST(Oracle, DetectsABlockForASizeLargerThanThePool) {
+  expect_failure<broken_cells<fault::serves_oversize>>(quick, "the size can not be served");
 }
-TEST(Oracle, SeesStatisticsThatDoNotReturnToZero) {
+TEST(Oracle, DetectsStatisticsThatDoNotReturnToZero) {
   expect_failure<broken_cells<fault::miscounts>>(quick, "the statistics count");
 }
-TEST(Oracle, SeesAWriteBeforeThePool) {
+TEST(Oracle, DetectsAWriteBeforeThePool) {
   expect_failure<broken_cells<fault::writes_before_pool>>(quick,
                                                           "before the pool were overwritten");
 }
-TEST(Oracle, SeesAWriteAfterTheMetadata) {
+TEST(Oracle, DetectsAWriteAfterTheMetadata) {
   expect_failure<broken_cells<fault::writes_after_metadata>>(quick,
                                                              "after the metadata were overwritten");
 }
-TEST(Oracle, SeesADeadlock) { expect_failure<broken_cells<fault::deadlocks>>(quick, "deadlock"); }
+TEST(Oracle, DetectsADeadlock) {
+  expect_failure<broken_cells<fault::deadlocks>>(quick, "deadlock");
+}
 
 }  // namespace
 }  // namespace quarry

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A seed means one run, a failure can be replayed from its token, and its script can be made small.
+// A seed determines one run, a token reproduces a failure, and the minimiser shortens its script.
 #include "defects.hpp"
 #include "effort.hpp"
 
@@ -49,14 +49,14 @@ TEST(Replay, ATokenReproducesTheFailureInAnotherExplorer) {
   const auto first =
       allocator_explorer<only_b>(for_mutants({.pool_bytes = 512, .schedules = 5'000})).run().first;
   ASSERT_TRUE(first);
-  allocator_explorer<only_b> fresh(for_mutants({}));  // with another size of pool
+  allocator_explorer<only_b> fresh(for_mutants({}));  // with another pool size
   EXPECT_EQ(fresh.replay(first->token).failure, first->text);
   EXPECT_EQ(fresh.replay(first->small_token).failure, first->small_text);
   EXPECT_EQ(fresh.replay(first->small_token).trace_hash,
             fresh.replay(first->small_token).trace_hash);
 }
 
-TEST(Replay, TokensSurviveBeingWrittenAndRead) {
+TEST(Replay, ATokenIsReadAsItWasWritten) {
   trial t{.seed = 0xabcdef, .bounds = {9, 3, 7}, .pool_bytes = 640, .refill_one_in = 5};
   t.schedule = {.seed = 77,
                 .how = simt::strategy::pct,
@@ -73,7 +73,7 @@ TEST(Replay, TokensSurviveBeingWrittenAndRead) {
   EXPECT_EQ(t.to_token(), "1-sabcdef-l9-b3-o7-m640-p5-w4d-x1234");
   EXPECT_EQ(trial::from_token(t.to_token()).to_token(), t.to_token());
 }
-TEST(Replay, WhatIsNoTokenIsRefusedWithAReason) {
+TEST(Replay, AnInvalidTokenThrowsWithAReason) {
   for (const char* text :
        {"", "nonsense", "2-s1", "1-", "1-s", "1-sxyz", "1-l0", "1-l99999", "1-q7", "1-s1-kxy"}) {
     if (std::string(text) == "1-") continue;  // all defaults
@@ -95,13 +95,13 @@ TEST(Minimise, TheSmallScriptFailsAndIsNotLonger) {
   }
   EXPECT_GE(smaller, 3u);
 }
-TEST(Minimise, LeavesTwoRequestsWhereTwoRequestsAreAtFault) {
+TEST(Minimise, KeepsTwoRequestsIfTwoRequestsCauseTheFailure) {
   const auto found = expect_failure<broken_cells<fault::claims_in_two_steps>>({}, "overlaps");
   ASSERT_TRUE(found.first);
   EXPECT_EQ(found.first->small_operations, 2u) << found.first->small_script;
 }
 
-TEST(Story, TellsCallsStepsAndOutcomeInWords) {
+TEST(Trace, ContainsCallsStepsAndOutcome) {
   const auto first =
       allocator_explorer<broken_cells<fault::claims_in_two_steps>>(for_mutants({})).run().first;
   ASSERT_TRUE(first);

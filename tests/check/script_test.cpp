@@ -32,7 +32,7 @@ TEST(Script, IsTheSameForEqualSeeds) {
   }
 }
 
-TEST(Script, FreesOnlyBlocksThatSomeLaneAsksFor) {
+TEST(Script, FreesOnlyBlocksThatALaneAllocates) {
   for_scripts(freeing, 500, [](const allocation_script& script) {
     for (std::uint32_t i = 0; i < script.size(); ++i) {
       const operation& op = script.at(i);
@@ -54,13 +54,13 @@ TEST(Script, LetsLanesFreeBlocksOfOtherLanes) {
   EXPECT_GT(foreign, 500u);
 }
 
-TEST(Script, HasNoFreeForAllocatorsThatHaveNone) {
+TEST(Script, HasNoFreeForAllocatorsWithoutFree) {
   for_scripts({}, 200, [](const allocation_script& script) {
     for (std::uint32_t i = 0; i < script.size(); ++i) ASSERT_FALSE(script.at(i).frees);
   });
 }
 
-TEST(Script, DrawsEverySortOfSizeAndShape) {
+TEST(Script, DrawsEveryKindOfSizeAndGrid) {
   std::map<std::string, unsigned> seen;
   std::set<std::uint32_t> blocks;
   for_scripts(freeing, 2'000, [&](const allocation_script& script) {
@@ -69,13 +69,13 @@ TEST(Script, DrawsEverySortOfSizeAndShape) {
     for (std::uint32_t i = 0; i < script.size(); ++i) {
       const std::uint64_t n = script.at(i).size;
       if (script.at(i).frees) continue;
-      ++seen[n == 0                      ? "nothing"
-             : n <= 64                   ? "tiny"
-             : n <= 512                  ? "middle"
+      ++seen[n == 0                      ? "zero"
+             : n <= 64                   ? "small"
+             : n <= 512                  ? "medium"
              : n <= 1024                 ? "most of the pool"
-             : n < 4096                  ? "just too much"
+             : n < 4096                  ? "slightly more than the pool"
              : n < ~std::uint64_t{0} / 2 ? "more than 32 bits"
-                                         : "absurd"];
+                                         : "near the largest integer"];
     }
   });
   EXPECT_EQ(seen.size(), 8u);
@@ -83,7 +83,7 @@ TEST(Script, DrawsEverySortOfSizeAndShape) {
   EXPECT_EQ(blocks.size(), 2u);
 }
 
-TEST(Script, CanBeCutToAnyPart) {
+TEST(Script, CanBeReducedToAnySubset) {
   allocation_script script;
   script.generate(7, {}, 1024, freeing);
   keep_mask keep(script.size(), false);
@@ -102,55 +102,57 @@ class ShadowHeap : public ::testing::Test {
   void begin(const abilities& can) {
     shadow_.begin({memory_, sizeof memory_}, can, 1, 8, 4, false);
   }
-  bool got(std::uint32_t number, std::uint64_t offset, std::uint64_t n, std::uint32_t lane = 0) {
-    shadow_.asked(lane, n);
-    return shadow_.received(number, lane, memory_ + offset, n);
+  bool returns(std::uint32_t number, std::uint64_t offset, std::uint64_t n,
+               std::uint32_t lane = 0) {
+    shadow_.malloc_called(lane, n);
+    return shadow_.malloc_returned(number, lane, memory_ + offset, n);
   }
   alignas(16) std::byte memory_[1024] = {};
   shadow_heap shadow_;
 };
 
-TEST_F(ShadowHeap, AcceptsNeighboursAndRefusesOverlapByOneByte) {
-  EXPECT_TRUE(got(0, 64, 64));
-  EXPECT_TRUE(got(1, 128, 16));
-  EXPECT_TRUE(got(2, 48, 16));
-  EXPECT_FALSE(got(3, 32, 17, 3));
-  EXPECT_EQ(shadow_.complaint(),
-            "lane 3: malloc(17) gave pool+0x20 for block #3, which overlaps block #2 of lane 0 "
+TEST_F(ShadowHeap, AcceptsAdjacentBlocksAndRejectsAnOverlapOfOneByte) {
+  EXPECT_TRUE(returns(0, 64, 64));
+  EXPECT_TRUE(returns(1, 128, 16));
+  EXPECT_TRUE(returns(2, 48, 16));
+  EXPECT_FALSE(returns(3, 32, 17, 3));
+  EXPECT_EQ(shadow_.violation(),
+            "lane 3: malloc(17) returned pool+0x20 for block #3, which overlaps block #2 of lane 0 "
             "(16 bytes at pool+0x30)");
 }
-TEST_F(ShadowHeap, ForgetsABlockThatIsTaken) {
-  EXPECT_TRUE(got(0, 0, 100));
-  EXPECT_EQ(shadow_.take(0).begin, memory_);
-  EXPECT_EQ(shadow_.take(0).begin, nullptr);
-  EXPECT_TRUE(got(1, 0, 100));
+TEST_F(ShadowHeap, ForgetsABlockThatIsRemoved) {
+  EXPECT_TRUE(returns(0, 0, 100));
+  EXPECT_EQ(shadow_.remove(0).begin, memory_);
+  EXPECT_EQ(shadow_.remove(0).begin, nullptr);
+  EXPECT_TRUE(returns(1, 0, 100));
 }
 TEST_F(ShadowHeap, FindsTheFirstByteThatChanged) {
-  EXPECT_TRUE(got(0, 16, 45));
+  EXPECT_TRUE(returns(0, 16, 45));
   memory_[16 + 42] ^= std::byte{1};
-  const auto block = shadow_.take(0);
+  const auto block = shadow_.remove(0);
   EXPECT_FALSE(shadow_.still_painted(block, 0, 1));
-  EXPECT_EQ(shadow_.complaint(),
+  EXPECT_EQ(shadow_.violation(),
             "lane 1: byte 42 of block #0 of lane 0 (45 bytes at pool+0x10) was overwritten while "
             "the block was live");
 }
-TEST_F(ShadowHeap, RefusesABlockThatReachesOverTheEnd) {
-  EXPECT_TRUE(got(0, 1008, 16));
-  shadow_.take(0);
-  EXPECT_FALSE(got(1, 1008, 17));
+TEST_F(ShadowHeap, RejectsABlockThatEndsBehindThePool) {
+  EXPECT_TRUE(returns(0, 1008, 16));
+  shadow_.remove(0);
+  EXPECT_FALSE(returns(1, 1008, 17));
 }
-TEST_F(ShadowHeap, LetsAnAllocatorThatOverwritesReuseMemoryAfterARound) {
+TEST_F(ShadowHeap, AcceptsThatAnOverwritingAllocatorReusesMemoryAfterACycle) {
   begin({.overwrites = true});
-  EXPECT_TRUE(got(0, 0, 256));
-  EXPECT_TRUE(got(1, 256, 256));
-  EXPECT_TRUE(got(
-      2, 0, 256));  // a round of 1024 may lie between: 768 were asked for, a part may be skipped
+  EXPECT_TRUE(returns(0, 0, 256));
+  EXPECT_TRUE(returns(1, 256, 256));
+  // 768 bytes were requested. With unused space at the end of the pool they may fill a cycle of
+  // 1024.
+  EXPECT_TRUE(returns(2, 0, 256));
 }
-TEST_F(ShadowHeap, HoldsAnAllocatorThatOverwritesToLessThanARound) {
+TEST_F(ShadowHeap, RejectsThatAnOverwritingAllocatorReusesMemoryWithinACycle) {
   begin({.overwrites = true});
-  EXPECT_TRUE(got(0, 0, 128));
-  EXPECT_TRUE(got(1, 128, 128));
-  EXPECT_FALSE(got(2, 0, 128));
+  EXPECT_TRUE(returns(0, 0, 128));
+  EXPECT_TRUE(returns(1, 128, 128));
+  EXPECT_FALSE(returns(2, 0, 128));
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Claims and releases in many schedules, with a list of owners beside the map. A map that trusts
-// its first look shows that the list sees.
+// Claims and releases under many schedules. A table of owners is the oracle. A mutant that does not
+// check the result of fetch_and shows that the oracle detects errors.
 #include <quarry/concurrent/bitmap.hpp>
 #include <quarry/simt/explore.hpp>
 #include <quarry/simt/simt.hpp>
@@ -21,14 +21,14 @@ namespace simt = quarry::simt;
 using Word = std::uint32_t;
 constexpr unsigned width = bitmap<Word>::bits_per_word;
 
-/// Who owns which bit, as the lanes themselves tell, and the first thing that was wrong. The
-/// explorer runs one lane at a time.
+/// The owner of each bit, as the lanes report it, and the first violation. The explorer runs one
+/// lane at a time.
 class owner_list {
  public:
   void clear() { *this = {}; }
   void gain(word_number at, Word bits) {
     simt::host_section hidden;
-    if ((owned_[at.value()] & bits) != 0) complain("a bit belongs to two lanes");
+    if ((owned_[at.value()] & bits) != 0) report("a bit belongs to two lanes");
     owned_[at.value()] |= bits;
   }
   void lose(word_number at, Word bits) {
@@ -37,21 +37,21 @@ class owner_list {
   }
   void expect(bool right, const char* otherwise) {
     simt::host_section hidden;
-    if (!right) complain(otherwise);
+    if (!right) report(otherwise);
   }
   Word owned(word_number at) const { return owned_[at.value()]; }
-  std::string complaint() const { return complaint_; }
+  std::string violation() const { return violation_; }
 
  private:
-  void complain(const char* what) {
-    if (complaint_[0] == '\0') complaint_ = what;
+  void report(const char* what) {
+    if (violation_[0] == '\0') violation_ = what;
   }
 
   std::array<Word, 4> owned_{};
-  const char* complaint_ = "";
+  const char* violation_ = "";
 };
 
-/// The obvious way: look, choose, clear, and believe it.
+/// A mutant: it loads, selects and clears bits, and does not check which of them it has claimed.
 class trusting_bitmap : public bitmap<Word> {
  public:
   trusting_bitmap(Word* words, std::uint64_t bits) : bitmap(words, bits), words_(words) {}
@@ -66,8 +66,8 @@ class trusting_bitmap : public bitmap<Word> {
   Word* words_;
 };
 
-/// A few rounds of claiming up to three bits of a word, sometimes one bit anywhere, and giving all
-/// back.
+/// Each lane claims up to three bits of a word, or one bit of any word, and releases them, for a
+/// few rounds.
 template <class Map>
 struct claim_and_release {
   Map map;
@@ -109,12 +109,12 @@ std::string explore_claims(std::uint64_t schedules, simt::strategy how, std::uin
   for (std::uint64_t seed = 0; seed < schedules; ++seed) {
     at_seed = seed;
     owners.clear();
-    words = {0b1011u << 20, 0b111u};  // few bits, so that lanes meet
+    words = {0b1011u << 20, 0b111u};  // few bits, so that lanes contend
     const auto result =
         explorer.run({.seed = seed, .how = how, .expected_steps = lanes * 12, .step_limit = 10'000},
                      {1, lanes}, claim_and_release<Map>{map, &owners, seed});
     if (!result.ok()) return result.failure;
-    if (const std::string wrong = owners.complaint(); !wrong.empty()) return wrong;
+    if (const std::string wrong = owners.violation(); !wrong.empty()) return wrong;
     if (words != std::array<Word, 2>{0b1011u << 20, 0b111u}) return "bits were lost, or made";
   }
   return {};
@@ -134,14 +134,14 @@ TEST(BitmapExplored, GivesNoBitToTwoLanesUnderPrioritySchedules) {
       << "seed " << seed;
 }
 
-TEST(BitmapExplored, FindsOutAMapThatTrustsItsFirstLook) {
+TEST(BitmapExplored, DetectsAMutantThatTrustsItsFirstLoad) {
   std::uint64_t seed = 0;
   EXPECT_EQ(explore_claims<trusting_bitmap>(1000, simt::strategy::random, 3, seed),
             "a bit belongs to two lanes");
 }
 
-/// Nobody gives back and there is enough for all: then everybody gets what they asked for, whoever
-/// interferes, within one look and one round per bit.
+/// No lane releases bits, and there are enough for all. Each lane gets its bits within one load and
+/// one round per bit.
 struct enough_for_all {
   bitmap<Word> map;
   owner_list* owners;
@@ -159,7 +159,7 @@ struct enough_for_all {
   }
 };
 
-TEST(BitmapExplored, ServesEverybodyWhereThereIsEnough) {
+TEST(BitmapExplored, ServesAllLanesIfThereAreEnoughBits) {
   simt::explorer explorer;
   owner_list owners;
   for (std::uint64_t seed = 0; seed < 50'000; ++seed) {
@@ -170,14 +170,14 @@ TEST(BitmapExplored, ServesEverybodyWhereThereIsEnough) {
     owners.clear();
     const auto result = explorer.run({.seed = seed, .step_limit = 10'000}, {1, lanes},
                                      enough_for_all{{&word, width}, &owners, seed, each});
-    ASSERT_EQ(result.failure + owners.complaint(), "") << "seed " << seed;
+    ASSERT_EQ(result.failure + owners.violation(), "") << "seed " << seed;
     ASSERT_EQ(word, 0u);
     ASSERT_EQ(owners.owned(word_number{0}), all);
   }
 }
 
-/// Others take and give back all the time; a claim ends all the same, after one look and one round
-/// per bit.
+/// Other lanes claim and release bits all the time. A claim ends after one load and one round per
+/// bit.
 struct among_busy_lanes {
   static constexpr unsigned bits = 3;
   bitmap<Word> map;
@@ -197,7 +197,7 @@ struct among_busy_lanes {
   }
 };
 
-TEST(BitmapExplored, EndsAClaimAmongBusyLanes) {
+TEST(BitmapExplored, EndsAClaimUnderContention) {
   simt::explorer explorer;
   owner_list owners;
   for (std::uint64_t seed = 0; seed < 20'000; ++seed) {
@@ -206,7 +206,7 @@ TEST(BitmapExplored, EndsAClaimAmongBusyLanes) {
     const auto result =
         explorer.run({.seed = seed, .step_limit = 10'000}, {1, 4},
                      among_busy_lanes{{&word, among_busy_lanes::bits}, &owners, seed});
-    ASSERT_EQ(result.failure + owners.complaint(), "") << "seed " << seed;
+    ASSERT_EQ(result.failure + owners.violation(), "") << "seed " << seed;
   }
 }
 
@@ -231,11 +231,11 @@ TEST(BitmapExplored, FindsABitForEachLaneInOnePass) {
     owners.clear();
     const auto result = explorer.run({.seed = seed, .step_limit = 10'000}, {2, 2},
                                      one_for_each{{words.data(), 2 * width + 1}, &owners, seed});
-    ASSERT_EQ(result.failure + owners.complaint(), "") << "seed " << seed;
+    ASSERT_EQ(result.failure + owners.violation(), "") << "seed " << seed;
   }
 }
 
-// What calls cost, alone.
+// The cost of calls without contention.
 struct empty_pass {
   bitmap<Word> map;
   void operator()() const {
@@ -247,7 +247,7 @@ struct one_claim {
   void operator()() const { map.release(word_number{1}, map.claim(word_number{1}, 5)); }
 };
 
-TEST(BitmapCosts, OneLookPerWordOfAFullMap) {
+TEST(BitmapCosts, OneLoadPerWordOfABitmapWithoutFreeBits) {
   simt::explorer explorer;
   std::array<Word, 4> words{};
   EXPECT_TRUE(explorer.run({}, {1, 1}, empty_pass{{words.data(), 4 * width}}).ok());
@@ -255,7 +255,7 @@ TEST(BitmapCosts, OneLookPerWordOfAFullMap) {
   EXPECT_EQ(explorer.counts().atomics, 0u);
 }
 
-TEST(BitmapCosts, OneLookAndOneAtomicForManyBits) {
+TEST(BitmapCosts, OneLoadAndOneAtomicForSeveralBits) {
   simt::explorer explorer;
   std::array<Word, 2> words{0, ~0u};
   EXPECT_TRUE(explorer.run({}, {1, 1}, one_claim{{words.data(), 2 * width}}).ok());

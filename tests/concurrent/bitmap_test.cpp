@@ -41,7 +41,7 @@ class Bitmap : public ::testing::Test {
 using Words = ::testing::Types<std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(Bitmap, Words);
 
-TYPED_TEST(Bitmap, RanksBitsAsANaiveLoopDoes) {
+TYPED_TEST(Bitmap, FindsTheNthSetBitAsALoopDoes) {
   using Word = TypeParam;
   std::uint64_t state = 7;
   for (int i = 0; i < 20'000; ++i) {
@@ -61,7 +61,7 @@ TYPED_TEST(Bitmap, RanksBitsAsANaiveLoopDoes) {
   EXPECT_EQ(quarry::lowest_set_bits(Word{0}, 1), 0u);
 }
 
-TYPED_TEST(Bitmap, GivesNothingBeforeItIsInitialised) {
+TYPED_TEST(Bitmap, HasNoFreeBitsBeforeItIsInitialised) {
   TypeParam words[3] = {};
   const bitmap<TypeParam> map(words, 3 * this->width);
   EXPECT_EQ(map.claim(word_number{0}, 4), 0u);
@@ -83,7 +83,7 @@ TYPED_TEST(Bitmap, HasNoBitsPastItsEnd) {
   }
 }
 
-TYPED_TEST(Bitmap, ClaimsUpToSoManyBitsOfAWord) {
+TYPED_TEST(Bitmap, ClaimsUpToKBitsOfAWord) {
   using Word = TypeParam;
   Word words[2] = {};
   const bitmap<Word> map(words, this->width + 4);
@@ -96,7 +96,7 @@ TYPED_TEST(Bitmap, ClaimsUpToSoManyBitsOfAWord) {
   EXPECT_EQ(map.count(), 0u);
 }
 
-TYPED_TEST(Bitmap, LooksForBitsFromTheTurnUpwardsAndAround) {
+TYPED_TEST(Bitmap, SearchesFromTheStartBitAndWrapsAround) {
   using Word = TypeParam;
   Word word = 0;
   const bitmap<Word> map(&word, this->width);
@@ -117,7 +117,7 @@ TYPED_TEST(Bitmap, ClaimsGivenBitsInOneStep) {
   EXPECT_EQ(map.claim_these(word_number{0}, 0b1111), 0u);
 }
 
-TYPED_TEST(Bitmap, ShowsTheWordAsItWasBeforeARelease) {
+TYPED_TEST(Bitmap, ReturnsTheWordBeforeARelease) {
   using Word = TypeParam;
   Word words[2] = {};
   const bitmap<Word> map(words, 2 * this->width);
@@ -129,7 +129,7 @@ TYPED_TEST(Bitmap, ShowsTheWordAsItWasBeforeARelease) {
   EXPECT_EQ(map.load(word_number{1}), 0b1110u);
 }
 
-TYPED_TEST(Bitmap, HandsOutEveryBitOnceAndThenNone) {
+TYPED_TEST(Bitmap, ClaimsEveryBitOnceAndThenNone) {
   using Word = TypeParam;
   std::vector<Word> words(5);
   const bitmap<Word> map(words.data(), 5 * this->width - 3);
@@ -146,7 +146,7 @@ TYPED_TEST(Bitmap, HandsOutEveryBitOnceAndThenNone) {
   EXPECT_EQ(map.count(), map.size());
 }
 
-TYPED_TEST(Bitmap, StartsAtAWordTheHashChooses) {
+TYPED_TEST(Bitmap, StartsAtAWordThatTheHashSelects) {
   using Word = TypeParam;
   std::vector<Word> words(8);
   const bitmap<Word> map(words.data(), 8 * this->width);
@@ -171,16 +171,15 @@ struct ranks_in_a_lane {
   }
 };
 
-TEST(BitmapInALane, RanksBits) {
+TEST(BitmapInDeviceCode, FindsTheNthSetBit) {
   EXPECT_EQ(quarry::testing::lanes_that_fail({8, 128}, ranks_in_a_lane{}), 0u);
 }
 
-// Lanes take slots, write to them, look whether what they wrote is still there, and give them back.
-// The contents are plain memory: only the order of claim and release keeps the writes of two owners
-// apart.
+// Lanes claim slots, write to them, check their contents and release them. The contents are plain
+// memory: only claim and release order the accesses of two owners.
 struct owners {
   bitmap<std::uint32_t> map;
-  std::uint32_t* contents;  // {name, ~name} a slot
+  std::uint32_t* contents;  // {id, ~id} per slot
   std::uint32_t* served;
   std::uint32_t rounds;
 
@@ -216,7 +215,7 @@ struct owners {
   }
 };
 
-TEST(BitmapInALane, GivesASlotToOneOwnerAtATime) {
+TEST(BitmapInDeviceCode, GivesASlotToOneOwnerAtATime) {
   constexpr std::uint64_t slots = 100;
   shared_array<std::uint32_t> words(bitmap<std::uint32_t>::words_for(slots));
   std::vector<std::uint32_t> fresh(words.size(), ~0u);
@@ -234,8 +233,8 @@ TEST(BitmapInALane, GivesASlotToOneOwnerAtATime) {
   EXPECT_GT(served.to_host()[0], 0u);
 }
 
-// As many lanes as bits, all at once: each gets one, whatever the hash.
-struct everybody_claims {
+// There are as many lanes as bits. Each lane claims one bit, with any hash.
+struct every_lane_claims {
   bitmap<std::uint64_t> map;
   std::uint32_t* taken;
   QUARRY_DEVICE bool operator()(std::uint64_t lane) const {
@@ -245,13 +244,13 @@ struct everybody_claims {
   }
 };
 
-TEST(BitmapInALane, ServesAsManyLanesAsItHasBits) {
+TEST(BitmapInDeviceCode, ServesAsManyLanesAsItHasBits) {
   constexpr std::uint64_t bits = 8 * 128;
   shared_array<std::uint64_t> words(bitmap<std::uint64_t>::words_for(bits));
   words.from_host(std::vector<std::uint64_t>(words.size(), ~std::uint64_t{0}));
   shared_array<std::uint32_t> taken(bits);
   EXPECT_EQ(quarry::testing::lanes_that_fail({8, 128},
-                                             everybody_claims{{words.data(), bits}, taken.data()}),
+                                             every_lane_claims{{words.data(), bits}, taken.data()}),
             0u);
   EXPECT_EQ(taken.to_host(), std::vector<std::uint32_t>(bits, 1));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// Every answer of the queue, in many schedules, against a sequential queue; and the published form,
-// which the same search must find wanting.
+// All results of the queue under many schedules are compared with a sequential queue. The same
+// search must detect the errors of the published algorithm.
 #include "concurrent/linearizability.hpp"
 #include "mutants/published_fifo.hpp"
 
@@ -28,12 +28,12 @@ constexpr std::uint64_t none = ~std::uint64_t{0};
 
 struct scene {
   std::uint32_t lanes = 3;
-  std::uint32_t calls = 4;    // a lane
-  std::uint32_t first = 100;  // number before the first message
+  std::uint32_t calls = 4;    // per lane
+  std::uint32_t first = 100;  // the number before the first message
   simt::strategy how = simt::strategy::random;
 };
 
-/// A lane's script: so many calls, drawn from the seed; values tell who put them.
+/// The calls of a lane, drawn from the seed. A value identifies the lane that enqueues it.
 template <class Fifo>
 struct script {
   Fifo queue;
@@ -57,7 +57,7 @@ struct script {
   }
 };
 
-/// One schedule; what is wrong with it, or nothing.
+/// Runs one schedule. Returns: a description of the failure, or an empty string.
 template <class Fifo>
 class exploration {
  public:
@@ -112,9 +112,9 @@ void expect_sound(const scene& s, std::uint64_t schedules) {
   EXPECT_EQ(found.failures, 0u) << "first at seed " << found.first_seed << ": " << found.what;
 }
 
-// The rarest of these defects shows in one schedule of fifty; a thousand must do.
+// The rarest of these defects occurs in one schedule of fifty; a thousand schedules suffice.
 template <mutants::fifo_form Form>
-void expect_found_out(const scene& s) {
+void expect_detected(const scene& s) {
   constexpr std::uint64_t within = 1000;
   constexpr std::uint64_t schedules = 30'000;
   exploration<mutants::published_fifo<2, Form>> explored(s);
@@ -131,15 +131,15 @@ TEST(BoundedFifoExplored, IsLinearizableInThreeHundredThousandSchedules) {
   expect_sound<bounded_fifo<2>>({}, 300'000);
 }
 
-TEST(BoundedFifoExplored, IsLinearizableWhereNumbersWrap) {
+TEST(BoundedFifoExplored, IsLinearizableWhenNumbersWrapAround) {
   expect_sound<bounded_fifo<2>>({.first = 0xfffffffdu}, 20'000);
 }
 
-TEST(BoundedFifoExplored, IsLinearizableWithRoomForOne) {
+TEST(BoundedFifoExplored, IsLinearizableWithACapacityOfOne) {
   expect_sound<bounded_fifo<1>>({}, 20'000);
 }
 
-TEST(BoundedFifoExplored, IsLinearizableWithRoomForFourAndMoreLanes) {
+TEST(BoundedFifoExplored, IsLinearizableWithACapacityOfFourAndMoreLanes) {
   expect_sound<bounded_fifo<4>>({.lanes = 5, .calls = 4}, 20'000);
 }
 
@@ -147,12 +147,12 @@ TEST(BoundedFifoExplored, IsLinearizableUnderPrioritySchedules) {
   expect_sound<bounded_fifo<2>>({.how = simt::strategy::pct}, 20'000);
 }
 
-TEST(BoundedFifoExplored, PublishedFormWithAllRepairsIsSound) {
+TEST(BoundedFifoExplored, ThePublishedAlgorithmWithAllCorrectionsIsLinearizable) {
   expect_sound<mutants::published_fifo<2, mutants::repaired>>({}, 20'000);
 }
 
-/// A value names a cell of plain memory that its giver has written: a race detector sees whether
-/// the queue orders that before the taker reads it.
+/// A value names a cell of plain memory that the enqueuing lane has written. A race detector checks
+/// that the queue orders this write before the read of the dequeuing lane.
 struct giver_and_taker {
   static constexpr std::uint32_t each = 4;
   bounded_fifo<4> queue;
@@ -174,7 +174,7 @@ struct giver_and_taker {
   }
 };
 
-TEST(BoundedFifoExplored, HandsOverWhatLiesBehindAValue) {
+TEST(BoundedFifoExplored, OrdersTheMemoryThatAValueNames) {
   simt::explorer explorer;
   recorder<queue_call> wrong(64);
   for (std::uint64_t seed = 0; seed < 2000; ++seed) {
@@ -188,28 +188,30 @@ TEST(BoundedFifoExplored, HandsOverWhatLiesBehindAValue) {
   }
 }
 
-TEST(PublishedFifo, IsFoundOut) { expect_found_out<mutants::as_published>({}); }
+TEST(PublishedFifo, IsDetected) { expect_detected<mutants::as_published>({}); }
 
-TEST(PublishedFifo, IsFoundOutWhenMessagesAreReadInHalves) {
-  expect_found_out<mutants::in_halves>({});
+TEST(PublishedFifo, IsDetectedWhenMessagesAreLoadedInHalves) {
+  expect_detected<mutants::in_halves>({});
 }
 
-TEST(PublishedFifo, NeedsTheComparisonByAtLeast) {
-  expect_found_out<mutants::repaired_but_equality>({});
+TEST(PublishedFifo, NeedsTheComparisonWithGreaterOrEqual) {
+  expect_detected<mutants::repaired_but_equality>({});
 }
 
-TEST(PublishedFifo, NeedsASecondLookAtTheHead) {
-  expect_found_out<mutants::repaired_but_old_head>({});
+TEST(PublishedFifo, NeedsASecondLoadOfTheHead) {
+  expect_detected<mutants::repaired_but_old_head>({});
 }
 
-TEST(PublishedFifo, NeedsMessagesReadWhole) { expect_found_out<mutants::repaired_but_halves>({}); }
-
-TEST(PublishedFifo, NeedsTheHeadReadBeforeTheTail) {
-  expect_found_out<mutants::repaired_but_tail_first>({});
+TEST(PublishedFifo, NeedsMessagesInASingleLoad) {
+  expect_detected<mutants::repaired_but_halves>({});
 }
 
-// What the defect means to an allocator: one block handed to two owners.
-TEST(PublishedFifo, LetsAValueComeOutTwice) {
+TEST(PublishedFifo, NeedsTheLoadOfTheHeadBeforeTheTail) {
+  expect_detected<mutants::repaired_but_tail_first>({});
+}
+
+// The consequence of the defect for an allocator: one block has two owners.
+TEST(PublishedFifo, ReturnsAValueTwice) {
   exploration<mutants::published_fifo<2>> explored({});
   bool twice = false;
   for (std::uint64_t seed = 0; seed < 30'000 && !twice; ++seed) {
@@ -221,7 +223,7 @@ TEST(PublishedFifo, LetsAValueComeOutTwice) {
   EXPECT_TRUE(twice);
 }
 
-// What calls cost, alone: the paper's four and five accesses.
+// The cost of calls without contention: four and five accesses, as in the paper.
 struct calls_in_turn {
   bounded_fifo<4> queue;
   std::uint32_t enqueues;
@@ -252,7 +254,7 @@ cost cost_of(std::uint32_t held, std::uint32_t enqueues, std::uint32_t dequeues)
 TEST(BoundedFifoCosts, FiveAccessesToEnqueue) { EXPECT_EQ(cost_of(2, 1, 0), (cost{3, 2})); }
 TEST(BoundedFifoCosts, FourAccessesToDequeue) { EXPECT_EQ(cost_of(2, 0, 1), (cost{3, 1})); }
 TEST(BoundedFifoCosts, ThreeAccessesToDequeueTheLast) { EXPECT_EQ(cost_of(1, 0, 1), (cost{2, 1})); }
-TEST(BoundedFifoCosts, TwoLoadsToFindItEmpty) { EXPECT_EQ(cost_of(0, 0, 1), (cost{2, 0})); }
-TEST(BoundedFifoCosts, ThreeLoadsToFindItFull) { EXPECT_EQ(cost_of(4, 1, 0), (cost{3, 0})); }
+TEST(BoundedFifoCosts, TwoLoadsIfTheQueueIsEmpty) { EXPECT_EQ(cost_of(0, 0, 1), (cost{2, 0})); }
+TEST(BoundedFifoCosts, ThreeLoadsIfTheQueueIsFull) { EXPECT_EQ(cost_of(4, 1, 0), (cost{3, 0})); }
 
 }  // namespace

@@ -35,7 +35,7 @@ struct queue_here {
   }
 };
 
-TEST(BoundedFifo, IsEmptyWhenNew) {
+TEST(BoundedFifo, IsEmptyInitially) {
   const queue_here<4> here;
   std::uint32_t value = 99;
   EXPECT_FALSE(here.queue.dequeue(value));
@@ -44,7 +44,7 @@ TEST(BoundedFifo, IsEmptyWhenNew) {
   EXPECT_EQ(here.queue.check_invariants(), "");
 }
 
-TEST(BoundedFifo, ReturnsValuesInTheOrderTheyCame) {
+TEST(BoundedFifo, ReturnsValuesInTheirOrder) {
   const queue_here<4> here;
   for (const std::uint32_t v : {30u, 10u, 20u}) EXPECT_TRUE(here.queue.enqueue(v));
   EXPECT_EQ(here.contents(), (std::vector<std::uint32_t>{30, 10, 20}));
@@ -56,7 +56,7 @@ TEST(BoundedFifo, ReturnsValuesInTheOrderTheyCame) {
   EXPECT_FALSE(here.queue.dequeue(value));
 }
 
-TEST(BoundedFifo, IsFullAtItsCapacityAndServesAgain) {
+TEST(BoundedFifo, IsFullAtItsCapacityAndHasRoomAfterADequeue) {
   const queue_here<4> here;
   for (std::uint32_t v = 0; v < 4; ++v) EXPECT_TRUE(here.queue.enqueue(v));
   EXPECT_FALSE(here.queue.enqueue(4));
@@ -70,7 +70,7 @@ TEST(BoundedFifo, IsFullAtItsCapacityAndServesAgain) {
   EXPECT_EQ(here.queue.check_invariants(), "");
 }
 
-TEST(BoundedFifo, CarriesAnyValue) {
+TEST(BoundedFifo, StoresAnyValue) {
   const queue_here<2> here;
   for (const std::uint32_t v : {0u, ~0u, 0x80000000u}) {
     std::uint32_t value = 1;
@@ -120,7 +120,7 @@ TEST(BoundedFifo, BehavesLikeADequeAtEveryCapacity) {
   expect_like_a_deque<64>(64);
 }
 
-TEST(BoundedFifo, BehavesLikeADequeWhereNumbersWrap) {
+TEST(BoundedFifo, BehavesLikeADequeWhenNumbersWrapAround) {
   for (const std::uint32_t first :
        {0xffffffffu, 0xfffffffeu, 0xfffffff0u, 0xffffff00u, 0u, 0x7fffffffu}) {
     expect_like_a_deque<1>(first);
@@ -129,7 +129,7 @@ TEST(BoundedFifo, BehavesLikeADequeWhereNumbersWrap) {
   }
 }
 
-TEST(BoundedFifo, SeesDamage) {
+TEST(BoundedFifo, DetectsViolatedInvariants) {
   queue_here<4> here;
   for (std::uint32_t v = 0; v < 4; ++v) here.queue.enqueue(v);
   here.where.head -= 1;
@@ -140,11 +140,11 @@ TEST(BoundedFifo, SeesDamage) {
   EXPECT_NE(here.queue.check_invariants(), "") << "a message in the wrong place";
 }
 
-// Cells travel through the queue from owner to owner. What is in a cell is plain memory: only the
-// order of enqueue and dequeue keeps two owners apart.
+// Lanes pass cells through the queue. A cell is plain memory: only enqueue and dequeue order the
+// accesses of two owners.
 struct cells_in_turn {
   bounded_fifo<64> queue;
-  std::uint32_t* cells;  // {name, ~name} a cell
+  std::uint32_t* cells;  // {id, ~id} per cell
   std::uint32_t* served;
   std::uint32_t rounds;
 
@@ -174,7 +174,7 @@ struct filled_queue {
   }
 };
 
-TEST(BoundedFifoInALane, HandsACellToOneOwnerAtATime) {
+TEST(BoundedFifoInDeviceCode, GivesACellToOneOwnerAtATime) {
   using queue = bounded_fifo<64>;
   shared_array<queue::storage> where(1);
   quarry::launch<quarry::testing::this_host>({1, 1}, filled_queue{queue(where.data())});
@@ -198,16 +198,16 @@ TEST(BoundedFifoInALane, HandsACellToOneOwnerAtATime) {
   for (std::uint32_t i = 0; i < 64; ++i) EXPECT_EQ(all.at(i), i) << "every cell is there once";
 }
 
-// Half of the lanes put in rising numbers, half take out: each taker sees every giver's numbers
-// rise, and together they see each number once. One block, so that givers and takers are there
-// together.
+// Half of the lanes (producers) enqueue increasing numbers, and half (consumers) dequeue. Each
+// consumer gets the numbers of each producer in increasing order, and all consumers together get
+// each number once. The grid has one block, so that producers and consumers are resident together.
 struct givers_and_takers {
-  static constexpr std::uint32_t givers = 64;
+  static constexpr std::uint32_t producers = 64;
   static constexpr std::uint32_t each = 100;
   bounded_fifo<16> queue;
-  std::uint32_t* left;   // values still to be taken
-  std::uint32_t* taken;  // how often each was
-  std::uint32_t* seen;   // [taker][giver]: one more than the last number seen
+  std::uint32_t* left;   // values that are not dequeued yet
+  std::uint32_t* taken;  // how often each value was dequeued
+  std::uint32_t* seen;   // [consumer][producer]: the last number plus 1
 
   QUARRY_DEVICE bool operator()(std::uint64_t lane) const {
     const auto me = static_cast<std::uint32_t>(lane) / 2;
@@ -225,7 +225,7 @@ struct givers_and_takers {
       }
       simt::atomic_ref<std::uint32_t>(taken[value]).add(1, simt::relaxed);
       simt::atomic_ref<std::uint32_t>(*left).sub(1, simt::relaxed);
-      std::uint32_t& last = seen[me * givers + value / each];
+      std::uint32_t& last = seen[me * producers + value / each];
       rising = rising && value % each + 1 > last;
       last = value % each + 1;
     }
@@ -240,20 +240,20 @@ struct empty_queue {
   }
 };
 
-TEST(BoundedFifoInALane, KeepsTheOrderOfEveryGiver) {
+TEST(BoundedFifoInDeviceCode, KeepsTheOrderOfEachProducer) {
   using scene = givers_and_takers;
   using queue = bounded_fifo<16>;
   shared_array<queue::storage> where(1);
   quarry::launch<quarry::testing::this_host>({1, 32}, empty_queue{queue(where.data())});
   shared_array<std::uint32_t> left(1);
-  left.from_host(std::vector<std::uint32_t>{scene::givers * scene::each});
-  shared_array<std::uint32_t> taken(scene::givers * scene::each);
-  shared_array<std::uint32_t> seen(scene::givers * scene::givers);
+  left.from_host(std::vector<std::uint32_t>{scene::producers * scene::each});
+  shared_array<std::uint32_t> taken(scene::producers * scene::each);
+  shared_array<std::uint32_t> seen(scene::producers * scene::producers);
   EXPECT_EQ(quarry::testing::lanes_that_fail(
-                {1, 2 * scene::givers},
+                {1, 2 * scene::producers},
                 scene{queue(where.data()), left.data(), taken.data(), seen.data()}),
             0u);
-  EXPECT_EQ(taken.to_host(), std::vector<std::uint32_t>(scene::givers * scene::each, 1));
+  EXPECT_EQ(taken.to_host(), std::vector<std::uint32_t>(scene::producers * scene::each, 1));
 }
 
 }  // namespace

@@ -1,17 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Is a history of overlapping calls one that a sequential object could have given?
+/// linearizable(): decides whether a history of concurrent calls is linearizable.
 ///
-/// Each call has an interval [invoked, returned]. The history is linearizable if the calls can be
-/// put in one order that respects the intervals (a call that returned before another was invoked
-/// comes first) and in which a sequential object gives the recorded answers. The search is that of
-/// Wing and Gong (1993): take any call that no unfinished one precedes, ask the object whether the
-/// answer is right, go on with the rest, step back where it is not. Situations that failed are
-/// remembered (the calls already placed and the object's state, Lowe 2017), which keeps it from
-/// being exponential in practice.
+/// Each call has an interval [invoked, returned]. The history is linearizable if there is an order
+/// of the calls that respects the intervals (a call that returned before another was invoked comes
+/// first), and in which a sequential object gives the recorded results. The search is that of Wing
+/// and Gong (1993): it selects a call that no remaining call precedes, applies it to the object,
+/// and continues with the remaining calls. It backtracks if the result differs. The search caches
+/// failed configurations, that is, the set of selected calls and the state of the object (Lowe
+/// 2017). In practice this avoids exponential time.
 ///
-/// Object   copyable, ordered by <, with bool apply(const Call&): performs the call on the state
-///          and says whether the recorded answer is the one it gives.
+/// Object   copyable, ordered by <, with bool apply(const Call&): applies the call to the state and
+///          returns whether the recorded result is that of the object.
 
 #include <quarry/simt/atomic.hpp>
 #include <quarry/simt/explore.hpp>
@@ -65,7 +65,7 @@ class search {
   std::uint64_t all() const {
     return calls_.size() == 64 ? ~std::uint64_t{0} : (std::uint64_t{1} << calls_.size()) - 1;
   }
-  // Whatever is placed next must have been invoked by then.
+  // The next call of the order must have been invoked by this time.
   std::uint64_t earliest_return(std::uint64_t placed) const {
     std::uint64_t first = std::numeric_limits<std::uint64_t>::max();
     for (std::size_t i = 0; i < calls_.size(); ++i)
@@ -84,8 +84,9 @@ bool linearizable(const history<Call>& calls, const Object& start) {
   return detail::search<Object, Call>(calls).from(0, start);
 }
 
-/// Keeps a history while lanes run under the explorer, which runs one lane at a time: a count of
-/// events is a clock. Room is made beforehand, so that an abandoned lane leaves nothing behind.
+/// Records a history while lanes run under the explorer. The explorer runs one lane at a time, so a
+/// counter of events serves as the clock. The memory is allocated in advance, so that an abandoned
+/// lane leaks nothing.
 template <class Call>
 class recorder {
  public:
@@ -115,12 +116,12 @@ class recorder {
 // ---- a queue ------------------------------------------------------------------------------------
 
 struct queue_call {
-  bool enqueue = false;     // else dequeue
-  std::uint32_t value = 0;  // put in, or taken out
-  bool answer = false;      // false: it was full, or empty
+  bool enqueue = false;  // false: dequeue
+  std::uint32_t value = 0;
+  bool answer = false;  // false: the queue was full or empty
 };
 
-/// The queue everybody understands.
+/// The sequential specification of a bounded queue.
 class sequential_queue {
  public:
   explicit sequential_queue(std::size_t capacity) : capacity_(capacity) {}

@@ -19,7 +19,7 @@ bool fits(const history<queue_call>& calls, std::size_t capacity = 2) {
   return linearizable(calls, sequential_queue(capacity));
 }
 
-TEST(Linearizability, AcceptsNothingAtAll) { EXPECT_TRUE(fits({})); }
+TEST(Linearizability, AcceptsAnEmptyHistory) { EXPECT_TRUE(fits({})); }
 
 TEST(Linearizability, AcceptsASequentialHistory) {
   EXPECT_TRUE(fits({{empty(), 0, 1, 2},
@@ -40,29 +40,29 @@ TEST(Linearizability, AcceptsEitherOrderOfCallsThatOverlap) {
   EXPECT_TRUE(fits({{put(1), 0, 1, 4}, {put(2), 1, 2, 3}, {got(1), 1, 5, 6}, {got(2), 1, 7, 8}}));
 }
 
-TEST(Linearizability, RejectsAValueThatCameOutTwice) {
+TEST(Linearizability, RejectsAValueThatIsDequeuedTwice) {
   EXPECT_FALSE(fits({{put(1), 0, 1, 2}, {got(1), 1, 3, 5}, {got(1), 2, 4, 6}}));
 }
 
-TEST(Linearizability, RejectsAValueThatWasNeverPut) {
+TEST(Linearizability, RejectsAValueThatIsNeverEnqueued) {
   EXPECT_FALSE(fits({{put(1), 0, 1, 2}, {got(7), 1, 3, 4}}));
 }
 
-TEST(Linearizability, RejectsAValueTakenBeforeItWasPut) {
+TEST(Linearizability, RejectsAValueThatIsDequeuedBeforeItIsEnqueued) {
   EXPECT_FALSE(fits({{got(1), 1, 1, 2}, {put(1), 0, 3, 4}}));
   EXPECT_TRUE(fits({{got(1), 1, 1, 4}, {put(1), 0, 2, 3}}));
 }
 
-TEST(Linearizability, RejectsFullWhereThereWasRoomAllTheTime) {
+TEST(Linearizability, RejectsFullIfThereIsRoomThroughoutTheCall) {
   EXPECT_FALSE(fits({{put(1), 0, 1, 2}, {full(2), 0, 3, 4}}));
 }
 
-TEST(Linearizability, AcceptsFullWhereItWasSoForAMoment) {
+TEST(Linearizability, AcceptsFullIfTheQueueIsFullDuringTheCall) {
   EXPECT_TRUE(fits({{put(1), 0, 1, 2}, {put(2), 0, 3, 4}, {got(1), 1, 5, 8}, {full(3), 2, 6, 7}}));
   EXPECT_FALSE(fits({{put(1), 0, 1, 2}, {put(2), 0, 3, 4}, {got(1), 1, 5, 6}, {full(3), 2, 7, 8}}));
 }
 
-TEST(Linearizability, RejectsEmptyWhileSomethingWasInside) {
+TEST(Linearizability, RejectsEmptyIfTheQueueHasAValueThroughoutTheCall) {
   EXPECT_FALSE(fits({{put(1), 0, 1, 2}, {empty(), 1, 3, 4}, {got(1), 1, 5, 6}}));
 }
 
@@ -71,8 +71,9 @@ TEST(Linearizability, RejectsOneMoreThanTheCapacity) {
   EXPECT_TRUE(fits({{put(1), 0, 1, 2}, {put(2), 0, 3, 4}, {put(3), 0, 5, 6}}, 4));
 }
 
-// Twelve calls that all overlap, answers that fit no order: 12! orders, few situations.
-TEST(Linearizability, EndsSoonWhenEverythingOverlaps) {
+// Twelve calls overlap, and no order gives their results: there are 12! orders, but few
+// configurations.
+TEST(Linearizability, TerminatesQuicklyIfAllCallsOverlap) {
   history<queue_call> calls;
   for (std::uint32_t i = 0; i < 11; ++i) calls.push_back({put(1), i, i + 1, 100 + i});
   calls.push_back({got(2), 11, 50, 200});

@@ -22,7 +22,7 @@ class Bits : public ::testing::Test {};
 using Words = ::testing::Types<std::uint32_t, std::uint64_t>;
 TYPED_TEST_SUITE(Bits, Words);
 
-TYPED_TEST(Bits, KnowsPowersOfTwo) {
+TYPED_TEST(Bits, RecognisesPowersOfTwo) {
   using T = TypeParam;
   EXPECT_FALSE(quarry::is_power_of_two(T{0}));
   for (unsigned k = 0; k < sizeof(T) * 8; ++k) {
@@ -37,7 +37,7 @@ TYPED_TEST(Bits, KnowsPowersOfTwo) {
   }
 }
 
-TYPED_TEST(Bits, TakesLogarithmsBothWays) {
+TYPED_TEST(Bits, RoundsLogarithmsDownAndUp) {
   using T = TypeParam;
   for (unsigned k = 0; k < sizeof(T) * 8; ++k) {
     const T p = T{1} << k;
@@ -63,7 +63,7 @@ TYPED_TEST(Bits, RoundsToMultiples) {
     }
 }
 
-TYPED_TEST(Bits, NeverWrapsWhenItRoundsUp) {
+TYPED_TEST(Bits, SaturatesWhenItRoundsUp) {
   using T = TypeParam;
   const T last = most<T> & ~T{15};
   EXPECT_EQ(quarry::align_up(last, 16), last);
@@ -72,7 +72,7 @@ TYPED_TEST(Bits, NeverWrapsWhenItRoundsUp) {
   EXPECT_EQ(quarry::ceil_div(most<T>, 1), most<T>);
 }
 
-TYPED_TEST(Bits, SaysWhetherASumFits) {
+TYPED_TEST(Bits, ReportsWhetherASumFits) {
   using T = TypeParam;
   T sum = 77;
   EXPECT_TRUE(quarry::checked_add(most<T> - 3, T{3}, sum));
@@ -84,7 +84,7 @@ TYPED_TEST(Bits, SaysWhetherASumFits) {
   EXPECT_EQ(quarry::saturating_add(T{2}, T{3}), 5u);
 }
 
-TYPED_TEST(Bits, SaysWhetherAProductFits) {
+TYPED_TEST(Bits, ReportsWhetherAProductFits) {
   using T = TypeParam;
   const T half = T{1} << (sizeof(T) * 4);
   T product = 77;
@@ -112,7 +112,7 @@ struct limits_of_a_lane {
   }
 };
 
-TEST(Sizes, DoNotWrapInALane) {
+TEST(Sizes, SaturateInDeviceCode) {
   EXPECT_EQ(quarry::testing::lanes_that_fail({4, 128}, limits_of_a_lane{}), 0u);
 }
 

@@ -16,7 +16,7 @@ using namespace quarry::literals;
 
 constexpr std::uint64_t largest = std::numeric_limits<std::uint64_t>::max();
 
-// A plain unsigned number means bytes; nothing else does, and nothing comes out unasked.
+// Unsigned integers convert implicitly; no other type does, and the conversion back is explicit.
 static_assert(std::convertible_to<std::uint64_t, bytes> &&
               std::convertible_to<std::uint32_t, bytes>);
 static_assert(std::convertible_to<std::uint8_t, bytes> &&
@@ -36,11 +36,11 @@ static_assert(!multipliable<bytes, bytes> && multipliable<bytes, unsigned>);
 static_assert(1_B == 1u && 1_KiB == 1024u && 1_MiB == 1024_KiB && 1_GiB == 1024_MiB &&
               1_TiB == 1024_GiB);
 static_assert((16777215_TiB).value() == largest - (std::uint64_t{1} << 40) + 1);
-static_assert(quarry::operator""_KiB(2) == 2048u);  // the suffixes are names of quarry too
+static_assert(quarry::operator""_KiB(2) == 2048u);  // the suffixes are members of quarry, too
 
 std::uint64_t taken(bytes n) { return n.value(); }
 
-TEST(Bytes, TakesAPlainNumberForBytes) {
+TEST(Bytes, ConvertsFromUnsignedIntegers) {
   const std::size_t size = 12;
   EXPECT_EQ(taken(size), 12u);
   EXPECT_EQ(taken(7u), 7u);
@@ -60,7 +60,7 @@ TEST(Bytes, AddsAndScales) {
   EXPECT_EQ(static_cast<std::uint32_t>(4_KiB), 4096u);
 }
 
-TEST(Bytes, StaysTooLargeInsteadOfWrapping) {
+TEST(Bytes, SaturatesInsteadOfWrapping) {
   EXPECT_EQ(bytes(largest) + 1, bytes(largest));
   EXPECT_EQ(bytes(largest) + bytes(largest), bytes(largest));
   EXPECT_EQ(1_TiB * (std::uint64_t{1} << 24), bytes(largest));
@@ -68,7 +68,7 @@ TEST(Bytes, StaysTooLargeInsteadOfWrapping) {
   EXPECT_EQ(bytes(largest / 3) * 3, bytes(largest));
 }
 
-TEST(Bytes, ReadsAsPeopleWriteIt) {
+TEST(Bytes, PrintsTheLargestUnit) {
   EXPECT_EQ(to_text(0_B), "0 B");
   EXPECT_EQ(to_text(1023_B), "1023 B");
   EXPECT_EQ(to_text(1_KiB), "1 KiB");
@@ -93,7 +93,7 @@ struct sizes_in_a_lane {
   }
 };
 
-TEST(Bytes, WorksInALane) {
+TEST(Bytes, WorksInDeviceCode) {
   EXPECT_EQ(quarry::testing::lanes_that_fail({2, 64}, sizes_in_a_lane{}), 0u);
 }
 

@@ -21,8 +21,8 @@ static_assert(four::class_of(1) == 0 && four::class_of(16) == 0 && four::class_o
 static_assert(four::sizes[3] == 64 && four::sizes[4] == 80 && four::sizes[8] == 160);
 static_assert(two::sizes[0] == 16 && two::sizes[2] == 48 && two::sizes[4] == 96);
 
-// Above the steps of 16 less than a fifth of a block is lost with four steps, than a third with
-// two.
+// Above the steps of 16, internal fragmentation is below a fifth of a block with four steps per
+// doubling, and below a third with two.
 static_assert(four::worst_waste_permille(64) == 200 && two::worst_waste_permille(32) == 334);
 
 template <class Classes>
@@ -68,7 +68,7 @@ TYPED_TEST(SizeClasses, WastesLessThanOneStep) {
   EXPECT_LE(worst, 1000 / (classes::steps_per_doubling + 1) + 1);
 }
 
-TYPED_TEST(SizeClasses, FitsNeitherNothingNorTooMuch) {
+TYPED_TEST(SizeClasses, RejectsZeroAndSizesAboveTheLargestClass) {
   using classes = TypeParam;
   EXPECT_FALSE(classes::fits(0));
   EXPECT_TRUE(classes::fits(1) && classes::fits(classes::largest));
@@ -78,7 +78,7 @@ TYPED_TEST(SizeClasses, FitsNeitherNothingNorTooMuch) {
   EXPECT_FALSE(classes::fits(~std::size_t{0}));
 }
 
-TYPED_TEST(SizeClasses, DividesOffsetsByTheSizeOfABlock) {
+TYPED_TEST(SizeClasses, DividesOffsetsByTheBlockSize) {
   using classes = TypeParam;
   for (std::uint32_t c = 0; c < classes::count; ++c) {
     const std::uint32_t size = classes::size_of(c);
@@ -99,7 +99,7 @@ struct classes_in_a_lane {
   }
 };
 
-TEST(SizeClassesInALane, GiveTheSameAnswers) {
+TEST(SizeClassesInDeviceCode, GiveTheSameResults) {
   EXPECT_EQ(quarry::testing::lanes_that_fail({64, 128}, classes_in_a_lane{}), 0u);
 }
 

@@ -43,32 +43,32 @@ concept divisible = requires(A a, B b) {
   a / b;
 };
 
-// It costs nothing.
+// A strong type has no overhead.
 static_assert(sizeof(row) == 4 && sizeof(weight) == 8);
 static_assert(std::is_trivially_copyable_v<row> && std::is_standard_layout_v<row>);
 
-// It is not mixed up.
+// Different strong types do not convert to each other.
 static_assert(comparable<row, row> && !comparable<row, column> && !comparable<row, std::uint32_t>);
 static_assert(less_comparable<row, row> && !less_comparable<row, column>);
 static_assert(!std::convertible_to<std::uint32_t, row> &&
               std::constructible_from<row, std::uint32_t>);
 static_assert(!std::convertible_to<row, std::uint32_t> && !std::constructible_from<row, column>);
 
-// An ordinal moves by numbers; two of them have a distance and no sum.
+// An ordinal plus an integer is an ordinal; two ordinals have a difference and no sum.
 static_assert(addable<row, std::uint32_t> && subtractable<row, row>);
 static_assert(!addable<row, row> && !multipliable<row, std::uint32_t> && !divisible<row, row>);
 static_assert(!addable<row, column> && !subtractable<row, column>);
 static_assert(std::same_as<decltype(row{5} - row{2}), std::uint32_t>);
 static_assert(std::same_as<decltype(row{5} - 2), row>);
 
-// A quantity adds to its like and is scaled.
+// Quantities of one type have a sum, and an integer scales them.
 static_assert(addable<weight, weight> && !addable<weight, std::uint64_t>);
 static_assert(multipliable<weight, std::uint64_t> && multipliable<std::uint64_t, weight>);
 static_assert(!multipliable<weight, weight>);
 static_assert(std::same_as<decltype(weight{6} / weight{2}), std::uint64_t>);
 static_assert(std::same_as<decltype(weight{6} / 2), weight>);
 
-TEST(Strong, IsZeroWhenNothingIsSaid) { EXPECT_EQ(row{}.value(), 0u); }
+TEST(Strong, IsZeroByDefault) { EXPECT_EQ(row{}.value(), 0u); }
 
 TEST(Strong, ComparesByValue) {
   EXPECT_TRUE(row{1} == row{1} && row{1} != row{2});
@@ -76,7 +76,7 @@ TEST(Strong, ComparesByValue) {
   EXPECT_FALSE(row{2} < row{2} || row{1} > row{1} || row{2} <= row{1} || row{1} >= row{2});
 }
 
-TEST(Strong, OrdinalMovesByNumbers) {
+TEST(Strong, AddsIntegersToOrdinals) {
   row r{7};
   EXPECT_EQ((++r).value(), 8u);
   EXPECT_EQ((--r).value(), 7u);
@@ -85,7 +85,7 @@ TEST(Strong, OrdinalMovesByNumbers) {
   EXPECT_EQ(row{10} - row{4}, 6u);
 }
 
-TEST(Strong, QuantityAddsAndScales) {
+TEST(Strong, AddsAndScalesQuantities) {
   weight w{6};
   w += weight{4};
   EXPECT_EQ(w, weight{10});
@@ -106,7 +106,7 @@ struct arithmetic_of_a_lane {
   }
 };
 
-TEST(Strong, WorksInALane) {
+TEST(Strong, WorksInDeviceCode) {
   EXPECT_EQ(quarry::testing::lanes_that_fail({2, 64}, arithmetic_of_a_lane{}), 0u);
 }
 

@@ -40,7 +40,7 @@ class arena_trial {
     const grid shape{blocks, 1 + draw.below(bounds_.lanes), 1, 0};
     const std::uint64_t lanes = std::uint64_t{blocks} * shape.threads;
     const simt::host_section hidden;
-    sandbox_.renew();
+    sandbox_.reset();
     shadow_.begin(sandbox_.pool(), Arena::can, seed, static_cast<std::uint32_t>(lanes) * max_allocs,
                   lanes, false);
     kept_.assign(lanes, nullptr);
@@ -79,20 +79,20 @@ class arena_trial {
       if (kind == 1) n = 0;
       if (kind == 2) n = ~std::uint64_t{0} - draw.below(64);
       const std::uint32_t number = lane * max_allocs + next;
-      t.shadow_.asked(lane, n);
+      t.shadow_.malloc_called(lane, n);
       const bool has_arena = static_cast<bool>(handle);
       void* const p = handle.alloc(n);
       if (!has_arena && p != nullptr) simt::fail("alloc without an arena returned memory");
-      if (!t.shadow_.received(number, lane, p, n)) simt::fail(t.shadow_.complaint());
+      if (!t.shadow_.malloc_returned(number, lane, p, n)) simt::fail(t.shadow_.violation());
       ++next;
     }
     /// Checks and gives up all blocks of this lane.
     void release_blocks() {
       for (; first < next; ++first) {
         const std::uint32_t number = lane * max_allocs + first;
-        const shadow_heap::block b = t.shadow_.take(number);
+        const shadow_heap::block b = t.shadow_.remove(number);
         if (b.begin != nullptr && !t.shadow_.still_painted(b, number, lane))
-          simt::fail(t.shadow_.complaint());
+          simt::fail(t.shadow_.violation());
       }
     }
     void run_operations(std::uint32_t operations) {
@@ -164,7 +164,7 @@ class arena_trial {
 
   std::string check_end_state() {
     served += shadow_.served;
-    refused += shadow_.refused;
+    refused += shadow_.failed;
     if (std::string problem = sandbox_.check_guards(); !problem.empty()) return problem;
     if (std::string problem = sandbox_.heap().check_invariants(); !problem.empty()) return problem;
     const heap_statistics s = sandbox_.heap().statistics();

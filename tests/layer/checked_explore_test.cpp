@@ -154,7 +154,7 @@ void expect_exact_counts(std::uint32_t lanes) {
   simt::explorer explorer;
   std::byte outside{};
   for (std::uint64_t seed = 1; seed <= scaled(4000); ++seed) {
-    sandbox.renew();
+    sandbox.reset();
     auto* const shared = static_cast<std::byte*>(sandbox.heap().malloc(40));
     const simt::outcome result = explorer.run(
         {.seed = seed}, {2, lanes / 2}, misuse_all<heap_type>{sandbox.heap(), shared, &outside});

@@ -77,7 +77,7 @@ void explore_peak(std::uint32_t lanes) {
   const allocator_sandbox<counted<Upstream>> sandbox(1024);
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= scaled(6000); ++seed) {
-    sandbox.renew();
+    sandbox.reset();
     peak_bounds bounds;
     const simt::outcome result =
         explorer.run({.seed = seed}, {2, lanes / 2},

@@ -61,7 +61,7 @@ TEST(ScatterExplored, ServesAllRequestsWhileThereAreEmptyPages) {
     const allocator_sandbox<scatter<128>> sandbox((pages + 1) * 128);
     simt::explorer explorer;
     for (std::uint64_t seed = 1; seed <= effort; ++seed) {
-      sandbox.renew();
+      sandbox.reset();
       const simt::outcome end = explorer.run({.seed = seed, .step_limit = 200'000}, {2, 8},
                                              modest_lane{sandbox.heap(), seed});
       ASSERT_TRUE(end.ok()) << "seed " << seed << ": " << end.failure;
@@ -76,7 +76,7 @@ TEST(ScatterExplored, CountsOnlyAllocatedChunksWhenWarpsFillThePool) {
   const allocator_sandbox<scatter<256>> sandbox(100 * 256);
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= effort; ++seed) {
-    sandbox.renew();
+    sandbox.reset();
     std::uint64_t served = 0;
     const simt::schedule how = {.seed = seed,
                                 .how = static_cast<simt::strategy>(seed % 3),
@@ -114,7 +114,7 @@ TEST(ScatterExplored, ServesBlocksFreedDuringFailedAllocations) {
   const allocator_sandbox<scatter<64>> sandbox(70 * 64);  // three groups of pages
   simt::explorer explorer;
   for (std::uint64_t seed = 1; seed <= effort; ++seed) {
-    sandbox.renew();
+    sandbox.reset();
     simt::lane_random draw(seed);
     const std::size_t size = std::size_t{16} << draw.below(3);
     std::vector<void*> blocks(70 * 64 / size);
@@ -157,7 +157,7 @@ struct fill_pool {
 TEST(ScatterExplored, FailsWithoutASearchAfterAFailedSearch) {
   const allocator_sandbox<scatter<64>> sandbox(8192 * 64);  // 256 groups of pages
   simt::explorer explorer;
-  sandbox.renew();
+  sandbox.reset();
   ASSERT_TRUE(explorer.run({.step_limit = 10'000'000}, {1, 1}, fill_pool{sandbox.heap()}).ok());
   for (const std::size_t size : {16u, 64u, 65u, 200u}) {
     const simt::outcome first =

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Kernels with a planted defect, and the same kernels without it: what a sanitizer must see on lanes
-/// that share one OS thread, and what it must not. Usage: planted NAME.
+/// Kernels with a deliberate defect, and the same kernels without it. A sanitizer must report the
+/// former, although all lanes share one OS thread, and must accept the latter. Usage: planted NAME.
 
 #include <quarry/heap.hpp>
 
@@ -22,7 +22,7 @@ std::uint32_t flag;
 std::uint32_t data;
 std::array<std::uint32_t, 64> cells;
 
-// Two lanes write one word, nothing orders them.
+// Two lanes write one word without ordering.
 void lane_race() {
   launch<cpu>(one_thread, [] { data += 1; });
 }
@@ -35,18 +35,18 @@ void publish_with(std::memory_order store, std::memory_order load) {
       atomic_ref<std::uint32_t>(flag).store(1, store);
     } else {
       while (atomic_ref<std::uint32_t>(flag).load(load) == 0) simt::spin();
-      if (data != 7) std::puts("the message was not there");
+      if (data != 7) std::puts("the data is not visible");
     }
   });
 }
 void relaxed_publish() { publish_with(simt::relaxed, simt::relaxed); }
 void released_publish() { publish_with(simt::release, simt::acquire); }
 
-// A ballot brings lanes together but orders nothing.
-void exchange_through(void (*meet)()) {
+// Lanes exchange values around a collective. A ballot does not order memory; a barrier does.
+void exchange_through(void (*collective)()) {
   launch<cpu>(one_thread, [=] {
     cells[simt::thread_id()] = simt::thread_id();
-    meet();
+    collective();
     if (cells[simt::thread_id() ^ 1] != (simt::thread_id() ^ 1)) std::puts("not yet written");
   });
 }
@@ -64,9 +64,9 @@ void block_barrier() {
 void stack_overrun() {
   launch<cpu>(one_thread, [] {
     std::array<volatile char, 64> local{};
-    volatile char* place = local.data();
-    if (simt::lane_id() == 3) place += 64;
-    *place = 1;
+    volatile char* byte = local.data();
+    if (simt::lane_id() == 3) byte += 64;
+    *byte = 1;
     simt::sync_warp(simt::full_warp);
   });
 }
@@ -113,5 +113,5 @@ int main(int argc, char** argv) {
     return 2;
   }
   program->second();
-  std::puts("ran to its end");
+  std::puts("the program has ended");
 }

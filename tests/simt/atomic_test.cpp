@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// atomic_ref on either machine: every operation, both widths, and no update lost among many lanes.
+/// atomic_ref on both backends: every operation in both widths, and no lost update among many
+/// lanes.
 
 #include <quarry/simt/simt.hpp>
 
@@ -12,13 +13,13 @@ namespace {
 
 using here = default_backend;
 
-/// Each operation once; the old values and the final word go to `out`.
+/// Executes each operation once, and stores the old values and the final word to `out`.
 template <class T>
 struct each_once {
   T* out;
   QUARRY_DEVICE void operator()() const {
     T word = 0;
-    T* place = out;  // the word under test lives in shared memory of the machine, not on the stack
+    T* place = out;  // the word under test is in memory of the backend, not on the stack
     *place = word;
     atomic_ref<T> a(*place);
     T* log = out + 1;
@@ -54,7 +55,7 @@ void expect_each_once() {
     EXPECT_EQ(got[i + 1], want[i]) << "operation " << i;
 }
 
-TEST(Atomic, OperationsOf32And64BitsDoWhatTheySay) {
+TEST(Atomic, OperationsOf32And64BitsReturnTheOldValue) {
   expect_each_once<std::uint32_t>();
   expect_each_once<std::uint64_t>();
   expect_each_once<std::int32_t>();
@@ -69,7 +70,7 @@ struct negative_extremes {
   }
 };
 
-TEST(Atomic, ExtremesKnowTheSign) {
+TEST(Atomic, MinimumAndMaximumRespectTheSign) {
   simt::array<std::int32_t, here> out(2);
   launch<here>({1, 1}, negative_extremes{out.data()});
   EXPECT_EQ(out.to_host()[0], -5);
@@ -98,7 +99,7 @@ TEST(Atomic, LosesNoUpdateAmongManyLanes) {
   EXPECT_EQ(cells.to_host()[2], n);
 }
 
-/// A lock without any hint that lanes wait: it must end on both machines.
+/// A spin lock that does not call spin(). It must terminate on both backends.
 struct naked_spin_lock {
   std::uint32_t* lock;
   std::uint32_t* count;
@@ -114,7 +115,7 @@ struct naked_spin_lock {
   }
 };
 
-TEST(Atomic, ASpinLockBetweenLanesOfAWarpEnds) {
+TEST(Atomic, ASpinLockBetweenLanesOfAWarpTerminates) {
   simt::array<std::uint32_t, here> words(2);
   launch<here>({4, 64}, naked_spin_lock{words.data(), words.data() + 1});
   EXPECT_EQ(words.to_host()[1], 256u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What lanes do together, on either machine: every operation against a plain loop over the lanes.
+/// Collectives on both backends: every operation is compared with a loop over the lanes.
 
 #include <quarry/simt/simt.hpp>
 
@@ -14,7 +14,7 @@ namespace {
 
 using here = default_backend;
 
-/// What a lane saw of one group operation.
+/// The results of one lane.
 struct seen {
   std::uint32_t group, ballot, match, any, all;
   std::uint32_t shuffled, add, min, max, band, bor, bxor, before, total;
@@ -22,7 +22,7 @@ struct seen {
   std::uint64_t wide_shuffled, wide_add, wide_min, wide_max, wide_or, wide_before, wide_total;
 };
 
-/// Lane values that differ, with repeats.
+/// Values of lanes, some of which are equal.
 QUARRY_DEVICE inline std::uint32_t value_of(std::uint32_t lane) {
   return scramble(lane) % 11 * 0x01010101u;
 }
@@ -33,7 +33,7 @@ QUARRY_DEVICE inline std::int32_t signed_value_of(std::uint32_t lane) {
   return static_cast<std::int32_t>(scramble(lane)) >> 8;
 }
 
-/// The lanes of `chosen` meet in every operation; each uses its own lane's neighbour as source.
+/// The lanes of `chosen` execute every collective; the source of a shuffle is the adjacent lane.
 struct use_all {
   std::uint32_t chosen;
   seen* out;
@@ -143,7 +143,7 @@ TEST(Collectives, AgreeWithALoopOverTheLanesOfAnyMask) {
   }
 }
 
-/// Two halves of a warp meet separately, in different orders of the program.
+/// The two halves of a warp execute collectives separately, in different program orders.
 struct halves {
   std::uint32_t* out;
   QUARRY_DEVICE void operator()() const {
@@ -160,8 +160,9 @@ TEST(Collectives, KeepGroupsWithDifferentMasksApart) {
   for (unsigned i = 0; i < 32; ++i) EXPECT_EQ(got[i], i < 16 ? 16u : 376u);
 }
 
-/// Whoever is together counts itself; the groups must add up whatever they are.
-struct count_company {
+/// Each group of converged lanes adds its size. The sum is the number of lanes, however they are
+/// grouped.
+struct count_active_lanes {
   std::uint32_t* total;
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t me = global_thread();
@@ -174,16 +175,17 @@ struct count_company {
   }
 };
 
-TEST(Collectives, CoalescedGroupsContainEveryCallerOnce) {
+TEST(Collectives, ActiveMasksContainEveryCallerOnce) {
   simt::array<std::uint32_t, here> total(1);
-  launch<here>({7, 96}, count_company{total.data()});
+  launch<here>({7, 96}, count_active_lanes{total.data()});
   std::uint32_t want = 0;
   for (std::uint32_t me = 0; me < 7 * 96; ++me)
     if (me % 3 != 1) want += 1 + me % 4;
   EXPECT_EQ(total.to_host()[0], want);
 }
 
-/// Each thread writes its place, waits for the block, and reads its neighbour's.
+/// Each thread writes its own word, waits at the block barrier, and reads the word of the next
+/// thread.
 struct rotate_block {
   std::uint32_t* cells;
   std::uint32_t* out;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The CPU executor: what it refuses, and that it is fit for work after it has refused.
+/// The executor of the CPU backend: its error reports, its counters, and its state after a failure.
 
 #include <quarry/simt/explore.hpp>
 #include <quarry/simt/simt.hpp>
@@ -38,7 +38,7 @@ TEST(Executor, ReportsAMaskWithLanesThatDoNotExist) {
                       failure_of({1, 8}, [] { sync_warp(full_warp); }));
 }
 
-TEST(Executor, ReportsADeadlockAndWhoWaitsWhere) {
+TEST(Executor, ReportsADeadlockAndWhereLanesWait) {
   const auto text = failure_of({1, 32}, [] {
     if (lane_id() < 16) {
       ballot(full_warp, true);
@@ -51,11 +51,11 @@ TEST(Executor, ReportsADeadlockAndWhoWaitsWhere) {
   EXPECT_PRED_FORMAT2(IsSubstring, "in reduce_add", text);
 }
 
-TEST(Executor, ReportsABarrierThatSomeLanesNeverReach) {
+TEST(Executor, ReportsABarrierThatNotAllLanesReach) {
   std::uint32_t dummy = 0;
   const auto text = failure_of({1, 64}, [&dummy] {
     if (thread_id() == 5) {
-      ballot(lane_mask{0x60}, true);  // thread 6 never comes
+      ballot(lane_mask{0x60}, true);  // thread 6 never calls it
     } else {
       sync_block();
     }
@@ -73,7 +73,7 @@ TEST(Executor, ReportsAnEndlessLoopThroughTheStepLimit) {
   EXPECT_PRED_FORMAT2(IsSubstring, "step limit", text);
 }
 
-TEST(Executor, PassesOnWhatAKernelThrows) {
+TEST(Executor, RethrowsTheExceptionOfAKernel) {
   EXPECT_THROW(launch<cpu>({4, 32},
                            [] {
                              if (global_thread() == 77) throw std::out_of_range("x");
@@ -90,19 +90,19 @@ TEST(Executor, StopsTheOtherBlocksWhenOneFails) {
   EXPECT_NE(text, "no error");
 }
 
-TEST(Executor, RefusesALaunchFromALane) {
+TEST(Executor, RejectsALaunchFromALane) {
   EXPECT_PRED_FORMAT2(IsSubstring, "a lane can not launch a kernel", failure_of({1, 1}, [] {
                         launch<cpu>({1, 1}, [] {});
                       }));
 }
 
-TEST(Executor, RefusesEmptyAndOversizedGrids) {
+TEST(Executor, RejectsEmptyAndOversizedGrids) {
   EXPECT_THROW(launch<cpu>({0, 32}, [] {}), error);
   EXPECT_THROW(launch<cpu>({1, 0}, [] {}), error);
   EXPECT_THROW(launch<cpu>({1, 1025}, [] {}), error);
 }
 
-TEST(Executor, WorksAgainAfterAFailure) {
+TEST(Executor, RunsTheNextKernelAfterAFailure) {
   for (int round = 0; round < 3; ++round) {
     EXPECT_NE(failure_of({2, 64},
                          [] {
@@ -115,7 +115,7 @@ TEST(Executor, WorksAgainAfterAFailure) {
   }
 }
 
-TEST(Executor, CollectivesCompleteWithoutLanesThatAreGone) {
+TEST(Executor, CollectivesCompleteWithoutLanesThatHaveExited) {
   std::uint32_t votes = 0;
   launch<cpu>({1, 32}, [&votes] {
     if (lane_id() % 2 == 1) return;
@@ -125,7 +125,7 @@ TEST(Executor, CollectivesCompleteWithoutLanesThatAreGone) {
   EXPECT_EQ(votes, 0x55555555u);
 }
 
-TEST(Executor, GathersTheWholeWarpWhenItRunsUndisturbed) {
+TEST(Executor, ReturnsTheWholeWarpAsActiveMaskInFastMode) {
   std::uint32_t smallest = 32;
   launch<cpu>({8, 128}, [&smallest] {
     const std::uint32_t n = popc(active_mask());
@@ -146,7 +146,7 @@ TEST(Executor, ServesLaunchesFromSeveralHostThreads) {
   for (std::uint32_t sum : sums) EXPECT_EQ(sum, 20u * 256);
 }
 
-TEST(Executor, CountsWhatLanesDo) {
+TEST(Executor, CountsOperationsOfLanes) {
   const cost_counts before = counts_of_this_thread();
   std::uint32_t word = 0;
   launch<cpu>({.blocks = 1, .threads = 32, .workers = 1}, [&word] {
@@ -164,13 +164,13 @@ TEST(Executor, CountsWhatLanesDo) {
   EXPECT_EQ(after.collectives - before.collectives, 32u);
 }
 
-TEST(Executor, MeasuresTheLongestChainThroughOtherLanes) {
+TEST(Executor, MeasuresTheLongestChainOfRoundTripsThroughOtherLanes) {
   std::uint64_t chain = 0;
   std::uint32_t word = 0;
   launch<cpu>({.blocks = 1, .threads = 32, .workers = 1}, [&] {
     atomic_ref<std::uint32_t> a(word);
     for (unsigned i = 0; i < lane_id(); ++i) a.load(relaxed);  // lane 31: 31 round trips
-    a.store(1, relaxed);                                       // nobody waits for a store
+    a.store(1, relaxed);                                       // no lane waits for a store
     shuffle(full_warp, 1u, 0);
     a.fetch_add(1, relaxed);
     if (lane_id() == 0) chain = round_trips();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The explorer: it replays exactly, it finds what few preemptions expose, and it says what went wrong.
+/// The explorer: runs are reproducible, bugs of small depth are found, and failures are reported.
 
 #include <quarry/simt/explore.hpp>
 #include <quarry/simt/simt.hpp>
@@ -15,7 +15,7 @@ namespace {
 
 using ::testing::IsSubstring;
 
-/// A lost update: load, then store.
+/// An increment that loses updates: a load, then a store.
 struct lossy_increment {
   std::uint32_t* word;
   QUARRY_DEVICE void operator()() const {
@@ -48,7 +48,7 @@ TEST(Explorer, AlsoRunsLanesOneAfterTheOther) {
   EXPECT_LT(lost_updates(strategy::pct, 1000), 1000u);
 }
 
-/// Everything a run shows, as numbers.
+/// All steps of a run as numbers.
 std::vector<std::uint64_t> history(const schedule& how) {
   static std::uint32_t words[2];
   words[0] = words[1] = 0;
@@ -73,7 +73,7 @@ TEST(Explorer, EqualSeedsGiveEqualRunsAndOthersDiffer) {
   }
 }
 
-TEST(Explorer, BreaksWarpsIntoDifferentGroups) {
+TEST(Explorer, ReturnsActiveMasksOfDifferentSizes) {
   explorer e;
   std::vector<unsigned> sizes(33);
   for (std::uint64_t seed = 0; seed < 200; ++seed)
@@ -89,17 +89,18 @@ TEST(Explorer, BreaksWarpsIntoDifferentGroups) {
   EXPECT_GT(different, 16u);
 }
 
-TEST(Explorer, ReportsDeadlocksEndlessLoopsAndWhatOraclesSay) {
+TEST(Explorer, ReportsDeadlocksStepLimitsAndFailuresOfOracles) {
   explorer e;
   std::uint32_t word = 0;
-  const auto meet_in_different_places = [] {
+  const auto call_different_collectives = [] {
     if (lane_id() == 0) {
       ballot(3, true);
     } else {
       sync_warp(3);
     }
   };
-  EXPECT_PRED_FORMAT2(IsSubstring, "deadlock", e.run({}, {1, 2}, meet_in_different_places).failure);
+  EXPECT_PRED_FORMAT2(IsSubstring, "deadlock",
+                      e.run({}, {1, 2}, call_different_collectives).failure);
   for (strategy how : {strategy::random, strategy::pct})
     EXPECT_PRED_FORMAT2(IsSubstring, "step limit",
                         e.run({.how = how, .step_limit = 1000}, {1, 2}, [&word] {
@@ -110,7 +111,7 @@ TEST(Explorer, ReportsDeadlocksEndlessLoopsAndWhatOraclesSay) {
   EXPECT_TRUE(e.run({}, {1, 2}, [] {}).ok());
 }
 
-TEST(Explorer, SpinLocksEndUnderBothStrategies) {
+TEST(Explorer, SpinLocksTerminateUnderBothStrategies) {
   explorer e;
   for (strategy how : {strategy::random, strategy::pct}) {
     for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -133,8 +134,8 @@ TEST(Explorer, SpinLocksEndUnderBothStrategies) {
   }
 }
 
-/// Both lanes have something to wait for; lane 1 waits for what lane 0 does behind its loop.
-struct duty_behind_the_loop {
+/// Both lanes spin. Lane 1 waits for a store that lane 0 executes after its loop.
+struct store_after_the_loop {
   std::uint32_t* words;
   QUARRY_DEVICE void operator()() const {
     const atomic_ref<std::uint32_t> mine(words[lane_id()]);
@@ -142,8 +143,8 @@ struct duty_behind_the_loop {
     if (lane_id() == 0) atomic_ref<std::uint32_t>(words[1]).store(1, release);
   }
 };
-/// The same with the duty inside the loop, which both leave by a vote.
-struct duty_inside_the_loop {
+/// The same with the store inside the loop, which both lanes leave by a vote.
+struct store_inside_the_loop {
   std::uint32_t* words;
   QUARRY_DEVICE void operator()() const {
     for (bool done = false;; spin()) {
@@ -155,7 +156,7 @@ struct duty_inside_the_loop {
 };
 
 template <class Kernel>
-unsigned endless_runs(strategy how) {
+unsigned runs_without_end(strategy how) {
   explorer e;
   unsigned endless = 0;
   for (std::uint64_t seed = 0; seed < 200; ++seed) {
@@ -167,14 +168,14 @@ unsigned endless_runs(strategy how) {
   return endless;
 }
 
-TEST(Explorer, FindsInLockstepThatALaneWaitsForItsOwnWarp) {
-  EXPECT_EQ(endless_runs<duty_behind_the_loop>(strategy::random), 0u);
-  EXPECT_EQ(endless_runs<duty_behind_the_loop>(strategy::pct), 0u);
-  EXPECT_GT(endless_runs<duty_behind_the_loop>(strategy::lockstep), 50u);
-  EXPECT_EQ(endless_runs<duty_inside_the_loop>(strategy::lockstep), 0u);
+TEST(Explorer, DetectsInLockstepALaneThatWaitsForItsOwnWarp) {
+  EXPECT_EQ(runs_without_end<store_after_the_loop>(strategy::random), 0u);
+  EXPECT_EQ(runs_without_end<store_after_the_loop>(strategy::pct), 0u);
+  EXPECT_GT(runs_without_end<store_after_the_loop>(strategy::lockstep), 50u);
+  EXPECT_EQ(runs_without_end<store_inside_the_loop>(strategy::lockstep), 0u);
 }
 
-TEST(Explorer, KeepsTheLanesOfAWarpTogetherInLockstep) {
+TEST(Explorer, KeepsTheLanesOfAWarpConvergedInLockstep) {
   explorer e;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     std::uint32_t word = 0;
@@ -187,7 +188,7 @@ TEST(Explorer, KeepsTheLanesOfAWarpTogetherInLockstep) {
   }
 }
 
-TEST(Explorer, KeepsBlockBarriersApart) {
+TEST(Explorer, KeepsTheBarriersOfBlocksSeparate) {
   explorer e;
   for (std::uint64_t seed = 0; seed < 100; ++seed) {
     std::vector<std::uint32_t> arrived(3);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// lane_random: different lanes, different numbers; every value about equally often.
+/// lane_random: seeds give different sequences, and values are uniformly distributed.
 
 #include <quarry/simt/random.hpp>
 

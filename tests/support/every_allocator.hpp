@@ -18,7 +18,7 @@ struct as_types<allocator_list<Allocators...>> {
 };
 using every_allocator = as_types<all_allocators>::type;
 
-/// Tests bear the papers' names.
+/// The names of tests are the names of the allocators in the papers.
 struct paper_name {
   template <class Allocator>
   static std::string GetName(int) {

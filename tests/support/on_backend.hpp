@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Runs a check once per lane on the machine this file is compiled for, and counts the lanes that
-/// fail.
+/// Runs a check once per lane on the backend that this file is compiled for, and counts the lanes
+/// for which it fails.
 
 #include <quarry/simt/simt.hpp>
 
@@ -24,7 +24,7 @@ struct counted_check {
   }
 };
 
-/// check(number of the lane) -> bool
+/// Returns: the number of lanes for which check(index of the thread in the grid) returns false.
 template <class Check>
 std::uint32_t lanes_that_fail(const grid& g, const Check& check) {
   shared_array<std::uint32_t> failures(1);

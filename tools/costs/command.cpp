@@ -18,7 +18,7 @@ namespace {
 nlohmann::ordered_json to_json(const call_costs& c) {
   if (c.calls == 0) return nullptr;
   return {{"calls", c.calls},
-          {"refused", c.refused},
+          {"refused", c.failed},
           {"atomics", c.atomics},
           {"loads", c.loads},
           {"stores", c.stores},

@@ -111,7 +111,7 @@ class demo_run {
     std::uint64_t lane;
     std::string text(memory_range pool) const {
       return std::to_string(size) + " bytes at " +
-             place_in(pool, reinterpret_cast<const void*>(begin)) + " of lane " +
+             address_text(pool, reinterpret_cast<const void*>(begin)) + " of lane " +
              std::to_string(lane);
     }
   };

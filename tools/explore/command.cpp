@@ -80,7 +80,7 @@ nlohmann::ordered_json as_json(std::string_view name, const exploration& found) 
   j["schedules"] = found.schedules;
   j["steps"] = found.steps;
   j["served"] = found.served;
-  j["refused"] = found.refused;
+  j["failed"] = found.failed;
   j["freed"] = found.freed;
   j["seconds"] = found.seconds;
   j["failure"] = nullptr;

@@ -24,7 +24,7 @@ inline void add_to(exploration& sum, const exploration& part) {
   if (!sum.first) sum.first = part.first;
   sum.steps += part.steps;
   sum.served += part.served;
-  sum.refused += part.refused;
+  sum.failed += part.failed;
   sum.freed += part.freed;
 }
 

@@ -28,9 +28,9 @@ std::string replay_command(std::string_view name, std::string_view token) {
 std::string outcome_text(std::string_view name, const exploration& done) {
   const auto figure = [](std::uint64_t n) { return rounded(static_cast<double>(n)); };
   return fmt::format(
-      "{:<18}  {}  {} schedules in {:.1f} s: {} steps, {} blocks served, {} refused, {} freed\n",
+      "{:<18}  {}  {} schedules in {:.1f} s: {} steps, {} blocks served, {} failed, {} freed\n",
       name, done.first ? "FAILED" : "sound ", grouped(done.schedules), done.seconds,
-      figure(done.steps), figure(done.served), figure(done.refused), figure(done.freed));
+      figure(done.steps), figure(done.served), figure(done.failed), figure(done.freed));
 }
 
 std::string failure_text(std::string_view name, const exploration_failure& failure) {

@@ -1,20 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// allocator_explorer: looks for a schedule under which an allocator breaks its contract.
+/// allocator_explorer: searches for a schedule under which an allocator violates its contract.
 ///
 ///   quarry::allocator_explorer<quarry::wrap> explorer({.schedules = 100'000});
 ///   if (auto found = explorer.run(); found.first) {
 ///     std::puts(found.first->text.c_str());
-///     explorer.replay(found.first->small_token, [](const std::string& line) { std::puts(line.c_str()); });
+///     explorer.replay(found.first->small_token,
+///                     [](const std::string& line) { std::puts(line.c_str()); });
 ///   }
 ///
-/// Each seed decides a script, a grid, a pool and a schedule; consecutive seeds are tried. The first
-/// failure is made small (minimise.hpp) and written down as a token that runs it again, in any process.
-/// Only sequentially consistent interleavings are seen.
+/// A seed determines a script, a grid, a pool and a schedule. The explorer runs consecutive seeds.
+/// It minimises the first failure (minimise.hpp) and describes it by a token, which reproduces the
+/// run in any process. The explorer covers sequentially consistent interleavings only.
 
-#include <quarry/core/random.hpp>
 #include <quarry/check/minimise.hpp>
 #include <quarry/check/trial_runner.hpp>
+#include <quarry/core/random.hpp>
 
 #include <algorithm>
 #include <array>
@@ -27,50 +28,52 @@
 
 namespace quarry {
 
-/// How schedules are drawn. sequential: each lane runs to its end, in a random order of lanes. lockstep: the lanes
-/// of a warp keep together, and one that spins stands in the way of the others.
+/// How schedules are drawn.
+///   both         random for even seeds, pct for odd seeds
+///   sequential   each lane runs to its end; the order of the lanes is random
+///   random, pct, lockstep   as in simt::strategy
 enum class exploration_strategy : std::uint8_t { both, random, pct, sequential, lockstep };
 
 struct exploration_options {
-  script_bounds bounds{};           // lanes, blocks, operations a lane; at most
-  std::uint64_t pool_bytes = 1024;  // at most; raised to what the allocator needs
+  script_bounds bounds{};
+  std::uint64_t pool_bytes = 1024;  // the largest pool; raised to the minimum of the allocator
   std::uint64_t schedules = 20'000;
   std::uint64_t first_seed = 1;
   exploration_strategy strategy = exploration_strategy::both;
-  std::uint64_t step_limit = 50'000;  // of a run; past it the allocator counts as endless
-  double seconds = 0;                 // stop after that long; 0: no limit
-  std::uint64_t refill_one_in = 8;    // scripts followed by the test for lost memory; 0: none
+  std::uint64_t step_limit = 50'000;  // a longer run fails
+  double seconds = 0;                 // time limit; 0: none
+  std::uint64_t refill_one_in = 8;    // one script in n is followed by a test for leaks; 0: none
   bool stop_at_failure = true;
   bool minimise = true;
-  bool paint_hidden = false;  // race detectors do not see what lanes do to user memory
+  bool paint_hidden = false;  // race detectors ignore the accesses to user memory
 };
 
 struct exploration_failure {
   std::uint64_t seed = 0;
-  std::string text;              // what went wrong, one sentence
+  std::string text;              // one sentence
   std::uint64_t steps = 0;       // of the failing run
   std::uint64_t operations = 0;  // of its script
-  std::string token;             // replays it
-  std::string small_token;       // replays the minimised form; equal to token if there is none
+  std::string token;             // reproduces the run
+  std::string small_token;       // reproduces the minimised run; equal to token if there is none
   std::string small_text;
   std::string small_script;
   std::uint64_t small_operations = 0;
 };
 
 struct exploration {
-  std::uint64_t schedules = 0;  // carried out
+  std::uint64_t schedules = 0;  // that were run
   std::uint64_t failures = 0;
   std::optional<exploration_failure> first;
-  std::uint64_t steps = 0;  // shared accesses and meetings, all schedules together
-  std::uint64_t served = 0, refused = 0, freed = 0;
+  std::uint64_t steps = 0;  // scheduling points of all runs
+  std::uint64_t served = 0, failed = 0, freed = 0;
   double seconds = 0;
   double per_second() const { return seconds > 0 ? static_cast<double>(schedules) / seconds : 0; }
 };
 
 struct replay_result {
-  std::string failure;  // empty: the run went well
+  std::string failure;  // empty: the run succeeded
   std::uint64_t steps = 0;
-  std::uint64_t trace_hash = 0;  // of every step; equal runs have equal ones
+  std::uint64_t trace_hash = 0;  // over all steps; equal runs have equal hashes
   bool ok() const { return failure.empty(); }
 };
 
@@ -84,14 +87,14 @@ class allocator_explorer {
 
   exploration run();
 
-  /// The trial of one seed under these options.
+  /// Returns: the trial of a seed under these options.
   trial trial_of(std::uint64_t seed) const;
 
-  /// Runs a token or a trial again. With a listener, tells script, steps and outcome line by line.
-  replay_result replay(std::string_view token, story::listener tell = {}) {
-    return replay(trial::from_token(token), std::move(tell));
+  /// Effects: runs a trial again. `write` receives script, steps and outcome line by line.
+  replay_result replay(std::string_view token, trace::sink write = {}) {
+    return replay(trial::from_token(token), std::move(write));
   }
-  replay_result replay(const trial& t, story::listener tell = {});
+  replay_result replay(const trial& t, trace::sink write = {});
 
  private:
   void calibrate();
@@ -123,14 +126,14 @@ trial allocator_explorer<A>::trial_of(std::uint64_t seed) const {
   splitmix64 draw(seed ^ 0x5bd1e995u);
   const std::uint64_t operations = std::uint64_t{t.bounds.lanes} * t.bounds.operations;
   t.schedule.change_points = options_.strategy == how::sequential ? 0 : 1 + draw.below(4);
-  // Scripts differ in length, and a change point past the end changes nothing.
+  // Scripts differ in length, and a change point behind the last step has no effect.
   t.schedule.expected_steps =
       std::max<std::uint64_t>(operations * steps_per_operation_ >> draw.below(3), 8);
   return t;
 }
 
-// PCT places its change points in the expected length of a run. That is measured on fixed seeds, so that
-// a seed means the same run wherever the exploration starts.
+// PCT draws its change points from the expected length of a run, which is measured with fixed
+// seeds. A seed therefore determines the same run, independent of the first seed of an exploration.
 template <allocator A>
 void allocator_explorer<A>::calibrate() {
   std::array<std::uint64_t, 15> samples{};
@@ -156,7 +159,7 @@ exploration allocator_explorer<A>::run() {
     const simt::outcome result = runner_.run(t);
     found.steps += result.steps;
     found.served += runner_.shadow().served;
-    found.refused += runner_.shadow().refused;
+    found.failed += runner_.shadow().failed;
     found.freed += runner_.shadow().freed;
     if (!result.ok() && ++found.failures == 1) {
       first = {t, result};
@@ -188,24 +191,24 @@ exploration_failure allocator_explorer<A>::describe(const trial& t, const simt::
 }
 
 template <allocator A>
-replay_result allocator_explorer<A>::replay(const trial& t, story::listener tell) {
+replay_result allocator_explorer<A>::replay(const trial& t, trace::sink write) {
   replay_result replayed;
   std::uint64_t hash = 0xcbf29ce484222325u;
-  runner_.watch([&](const simt::step& s) {
+  runner_.trace_steps([&](const simt::step& s) {
     const memory_range pool = runner_.pool();
     const std::string name =
-        pool.contains(s.where) ? place_in(pool, s.where) : runner_.metadata().name_of(s.where);
+        pool.contains(s.where) ? address_text(pool, s.where) : runner_.metadata().name_of(s.where);
     const auto mix = [&](std::uint64_t v) { hash = (hash ^ v) * 0x100000001b3u; };
     for (const char c : name) mix(static_cast<unsigned char>(c));
     for (const char* c = s.what; *c != 0; ++c) mix(static_cast<unsigned char>(*c));
     for (const std::uint64_t v : {s.number, s.thread, s.before, s.after}) mix(v);
   });
   const simt::outcome result = runner_.run(t);
-  runner_.watch({});
+  runner_.trace_steps({});
   replayed = {result.failure, result.steps, hash};
-  if (tell) {
-    story told(std::move(tell));
-    runner_.run(t, &told);
+  if (write) {
+    trace out(std::move(write));
+    runner_.run(t, &out);
   }
   return replayed;
 }

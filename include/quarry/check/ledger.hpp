@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// cost_ledger: what malloc and free of an allocator cost on any machine: exact counts, no times.
+/// cost_ledger: the cost of malloc and free of an allocator as exact counts, without times.
 ///
-/// Three cases, each on a pool that has served and taken back one round before:
-///   alone   one lane, 64 bytes
-///   equal   a full warp, 64 bytes each
-///   mixed   a full warp, 16 … 1024 bytes, the seven powers of two in turn
-/// All lanes ask together, then (where the allocator frees) all give back. Everything runs in the
-/// executor's fast mode on the calling thread, so the counts are the same each time.
+/// There are three cases. Before each, the pool serves one round of requests:
+///   alone   a lone lane, 64 bytes
+///   equal   a full warp, 64 bytes per lane
+///   mixed   a full warp, 16 to 1024 bytes: the seven powers of two in turn
+/// All lanes call malloc together, then all call free, if the allocator supports it. The kernels
+/// run in the executor's fast mode on the calling thread, so that the counts are reproducible.
 ///
-/// A round trip is a shared access whose result the lane waits for; the longest chain of them, through
-/// the lanes that a warp's leader makes wait, is what a call can not get below, however fast the memory.
+/// A round trip is an access to shared memory whose result the lane waits for. The longest chain of
+/// dependent round trips bounds the latency of a call from below. The chain may lead through other
+/// lanes: a lane that waits for the leader of its group waits for the leader's round trips.
 
 #include <quarry/check/sandbox.hpp>
 #include <quarry/simt/explore.hpp>
@@ -24,16 +25,16 @@
 
 namespace quarry {
 
-/// Totals over `calls` calls.
+/// The sum over `calls` calls.
 struct call_costs {
   std::uint64_t calls = 0;
-  std::uint64_t refused = 0;  // calls of malloc that gave nullptr
+  std::uint64_t failed = 0;  // calls of malloc that returned nullptr
   std::uint64_t atomics = 0;
   std::uint64_t loads = 0;
   std::uint64_t stores = 0;
-  std::uint64_t collectives = 0;  // each lane that takes part counts
+  std::uint64_t collectives = 0;  // counted once per participating lane
   std::uint64_t round_trips = 0;
-  std::uint64_t longest = 0;  // round trips of the worst call
+  std::uint64_t longest = 0;  // the maximum of a call
 
   friend bool operator==(const call_costs&, const call_costs&) = default;
 };
@@ -42,14 +43,14 @@ struct cost_case {
   const char* name = "";
   std::uint32_t lanes = 0;
   call_costs malloc;
-  call_costs free;  // no calls where the allocator does not free
+  call_costs free;  // 0 calls if the allocator does not support free
 };
 
 struct cost_ledger {
   std::array<cost_case, 3> cases;  // alone, equal, mixed
 };
 
-/// total / calls, exactly: "2", "33/32"; "-" where there were no calls.
+/// Returns: total / calls as a fraction: "2", "33/32"; "-" if there are no calls.
 inline std::string per_call(std::uint64_t total, std::uint64_t calls) {
   if (calls == 0) return "-";
   const std::uint64_t common = std::gcd(total, calls);
@@ -92,7 +93,7 @@ struct ledger_free {
   }
 };
 
-// Runs one call in each lane and adds what it cost.
+// Runs one call in each lane and adds its costs.
 template <class Kernel>
 void add_costs(call_costs& costs, std::uint32_t lanes, const ledger_warp& warp,
                const Kernel& kernel) {
@@ -107,32 +108,32 @@ void add_costs(call_costs& costs, std::uint32_t lanes, const ledger_warp& warp,
   for (std::uint32_t i = 0; i < lanes; ++i) {
     costs.round_trips += warp[i].round_trips;
     costs.longest = std::max(costs.longest, warp[i].round_trips);
-    costs.refused += warp[i].block == nullptr;
+    costs.failed += warp[i].block == nullptr;
   }
 }
 
 }  // namespace detail
 
-/// Requires: the pool serves nine rounds of 32 requests of at most 1 KiB; the default does.
+/// Requires: the pool can serve nine rounds of 32 requests of at most 1 KiB, as the default can.
 template <allocator A>
 cost_ledger measure_costs(std::uint64_t pool_bytes = std::uint64_t{1} << 20) {
   constexpr unsigned rounds = 8;
-  const allocator_sandbox<A> site(std::max<std::uint64_t>(pool_bytes, A::can.min_pool));
+  const allocator_sandbox<A> sandbox(std::max<std::uint64_t>(pool_bytes, A::can.min_pool));
   cost_ledger ledger{{cost_case{"alone", 1, {}, {}}, cost_case{"equal", 32, {}, {}},
                       cost_case{"mixed", 32, {}, {}}}};
   for (cost_case& c : ledger.cases) {
-    site.renew();
+    sandbox.reset();
     detail::ledger_warp warp;
     for (std::uint32_t i = 0; i < detail::ledger_lanes; ++i)
       warp[i].size = &c == &ledger.cases[2] ? std::uint64_t{16} << (i % 7) : 64;
     for (unsigned round = 0; round <= rounds; ++round) {
-      if (round == 1) c.malloc = c.free = {};  // the first round warms the pool
-      detail::add_costs(c.malloc, c.lanes, warp, detail::ledger_malloc<A>{site.heap(), &warp});
+      if (round == 1) c.malloc = c.free = {};  // the first round is the warm-up
+      detail::add_costs(c.malloc, c.lanes, warp, detail::ledger_malloc<A>{sandbox.heap(), &warp});
       if constexpr (A::can.frees_one)
-        detail::add_costs(c.free, c.lanes, warp, detail::ledger_free<A>{site.heap(), &warp});
+        detail::add_costs(c.free, c.lanes, warp, detail::ledger_free<A>{sandbox.heap(), &warp});
     }
-    c.free.refused = 0;
-    if constexpr (requires { site.heap().drain(); }) site.heap().drain();
+    c.free.failed = 0;
+    if constexpr (requires { sandbox.heap().drain(); }) sandbox.heap().drain();
   }
   return ledger;
 }

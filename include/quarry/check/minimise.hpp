@@ -1,12 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// minimise: a failing trial, made small enough to be read.
+/// minimiser: reduces a failing trial to one that a person can read.
 ///
-/// Delta debugging (Zeller and Hildebrandt 2002) over operations: whole lanes are left out first, then
-/// runs of operations, halving their length, until no single one can go. A shorter script meets other
-/// interleavings, so each candidate is tried under several schedules; the first that fails is kept.
-/// At the end the schedule with the fewest switches between lanes among many is taken. Effort is
-/// bounded by a number of runs.
+/// Delta debugging (Zeller and Hildebrandt 2002) over operations. The minimiser first removes whole
+/// lanes, then runs of operations of decreasing length, until no single operation can be removed. A
+/// shorter script has other interleavings, so each candidate runs under several schedules, and the
+/// first one that fails is kept. In the end the minimiser selects the schedule with the fewest
+/// switches between lanes. A limit on the number of runs bounds the effort.
 
 #include <quarry/check/trial_runner.hpp>
 
@@ -34,7 +34,7 @@ class minimiser {
       smaller = drop_lanes(t, script);
       smaller |= drop_operations(t);
     }
-    return calmest(std::move(t));
+    return with_fewest_switches(std::move(t));
   }
 
  private:
@@ -65,12 +65,12 @@ class minimiser {
       any = any || shorter.keep[i];
       shorter.keep[i] = false;
     }
-    if (!any || !fails_somehow(shorter)) return false;
+    if (!any || !fails_under_any_schedule(shorter)) return false;
     t = std::move(shorter);
     return true;
   }
 
-  bool fails_somehow(trial& t) {
+  bool fails_under_any_schedule(trial& t) {
     const simt::schedule first = t.schedule;
     for (unsigned i = 0; i < schedules_tried && runs_left_ != 0; ++i) {
       if (i != 0) t.schedule = other_schedule(first, i);
@@ -81,9 +81,9 @@ class minimiser {
   bool fails(const trial& t) {
     if (runs_left_ == 0) return false;
     --runs_left_;
-    return fails_alike(runner_->run(t));
+    return fails_in_same_phase(runner_->run(t));
   }
-  bool fails_alike(const simt::outcome& result) const {
+  bool fails_in_same_phase(const simt::outcome& result) const {
     return !result.ok() && runner_->failed_in_script() == in_script_;
   }
 
@@ -91,7 +91,7 @@ class minimiser {
     simt::schedule s = like;
     s.seed = like.seed + number;
     if (like.how == simt::strategy::pct && like.change_points == 0)
-      return s;  // lanes in turn, in another order
+      return s;  // the lanes run one after the other, in another order
     if (like.how == simt::strategy::lockstep) return s;
     s.how = number % 2 != 0 ? simt::strategy::pct : simt::strategy::random;
     s.change_points = 1 + number / 2 % 3;
@@ -99,29 +99,29 @@ class minimiser {
     return s;
   }
 
-  // The schedule under which fewest lanes are interrupted, steps deciding among equals.
-  trial calmest(trial t) {
+  // Returns: the trial with the schedule that has the fewest switches, then the fewest steps.
+  trial with_fewest_switches(trial t) {
     const trial start = t;
     std::uint64_t switches = 0, last_lane = 0;
-    runner_->watch([&](const simt::step& s) {
+    runner_->trace_steps([&](const simt::step& s) {
       switches += s.thread != last_lane;
       last_lane = s.thread;
     });
-    const auto unrest = [&](const trial& candidate) {
+    const auto switches_and_steps = [&](const trial& candidate) {
       switches = 0;
       const auto result = runner_->run(candidate);
-      return fails_alike(result) ? std::pair{switches, result.steps} : worst;
+      return fails_in_same_phase(result) ? std::pair{switches, result.steps} : worst;
     };
-    auto best = unrest(t);
+    auto best = switches_and_steps(t);
     for (unsigned i = 1; i < schedules_compared && runs_left_ != 0; ++i, --runs_left_) {
       trial candidate = start;
       candidate.schedule = other_schedule(start.schedule, i);
-      const auto now = unrest(candidate);
+      const auto now = switches_and_steps(candidate);
       if (now >= best) continue;
       best = now;
       t = std::move(candidate);
     }
-    runner_->watch({});
+    runner_->trace_steps({});
     return t;
   }
   static constexpr std::pair<std::uint64_t, std::uint64_t> worst{~std::uint64_t{0},
@@ -129,7 +129,7 @@ class minimiser {
 
   trial_runner<A>* runner_;
   std::uint64_t runs_left_;
-  bool in_script_ = true;  // where the failure to be kept shows: in the script or after it
+  bool in_script_ = true;  // whether the original failure occurs in the script or after it
 };
 
 }  // namespace quarry

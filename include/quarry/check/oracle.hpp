@@ -1,25 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// shadow_heap: knows which blocks are live, and judges what an allocator hands out.
+/// shadow_heap: the oracle of an allocator. It knows the live blocks and checks every result.
 ///
-/// Kept beside the allocator under test, by block number. On malloc a block must be aligned, inside the
-/// pool, and disjoint from every live block; then all of it is painted with a pattern of its own. On
-/// free the pattern must be intact; the block leaves the shadow before the allocator hears of it, so
-/// that whoever receives the memory next is not accused.
+/// The shadow heap lies outside the allocator under test and identifies blocks by number. After
+/// malloc, the block must be aligned, inside the pool, and disjoint from all live blocks; the
+/// oracle then fills it with a pattern. Before free, the pattern must be intact. The block leaves
+/// the shadow heap before the allocator is called, so that the next owner of the memory causes no
+/// false report.
 ///
-/// A quarter of the patterns are zeros and a quarter are small numbers, since algorithms that keep
-/// headers between blocks take zero for "free" and a small number for a plausible offset.
+/// A quarter of the patterns are zero, and a quarter are small numbers. Algorithms with headers
+/// between blocks read zero as "free" and a small number as a valid offset.
 ///
-/// Allocators that overwrite by design go round their pool and hand out everything again. Two of their
-/// blocks must be disjoint while less than a round lies between the two reservations: what was
-/// reserved in between, and as much again for what is left unused at the end of the pool, fits into it.
-/// A call counts as reserving at its last access to the word it accesses first (its own lane's accesses; a
-/// call that makes none may have reserved at any time since it began).
+/// Allocators that overwrite by design cycle through their pool. Two of their blocks must be
+/// disjoint if less than one cycle lies between the two reservations. That holds if the bytes that
+/// were reserved in between, doubled to account for unused space at the end of the pool, fit into
+/// the pool. The reservation of a call is its last access to the word that it accesses first. A
+/// call without accesses may have reserved at any time since it began.
 ///
-/// Lanes of the explorer share one OS thread and nothing here is a yield point, so that an entry is
-/// read and changed at once. The tables are hidden from race detectors (host_section), the paint is
-/// not: a block's next owner must come after its last, which is the allocator's business. That whoever
-/// frees a block comes after whoever asked for it is the users', and announced here.
+/// All lanes of the explorer share one OS thread, and no function here contains a scheduling point,
+/// so every update is atomic. Race detectors ignore the tables (host_section) but not the patterns:
+/// the allocator must order the last access of a block's owner before the first access of its next
+/// owner. The order between malloc and the free of the same block is a duty of the users, and is
+/// declared with tsan_release and tsan_acquire.
 
 #include <quarry/check/text.hpp>
 #include <quarry/core/allocator.hpp>
@@ -43,13 +45,13 @@ class shadow_heap {
     std::uint64_t size = 0;
     std::uint64_t pattern = 0;
     std::uint32_t lane = 0;
-    std::uint32_t place = not_live;  // in live_
-    std::uint64_t ended_before = 0;  // bytes of calls that had ended when this block was reserved
+    std::uint32_t live_index = not_live;  // in live_
+    std::uint64_t ended_before = 0;       // bytes of calls that ended before the reservation
   };
   static constexpr std::uint32_t not_live = ~std::uint32_t{0};
 
-  /// Forgets everything. `paint_hidden`: race detectors do not see the paint either (allocators known
-  /// to touch user memory).
+  /// Effects: removes all blocks. `paint_hidden`: race detectors ignore the patterns, too, for
+  /// allocators that are known to access user memory.
   void begin(memory_range pool, const abilities& can, std::uint64_t seed, std::uint32_t blocks,
              std::uint64_t lanes, bool paint_hidden) {
     pool_ = pool;
@@ -60,32 +62,33 @@ class shadow_heap {
     blocks_.assign(blocks, {});
     calls_.assign(lanes, {});
     begun_ = ended_ = 0;
-    served = refused = freed = 0;
+    served = failed = freed = 0;
   }
 
-  // From a lane: malloc(n) begins, accesses shared memory, has ended. false: the allocator is wrong, and
-  // complaint() says why.
-  void asked(std::uint32_t lane, std::uint64_t n) {
+  // Called by a lane: before malloc(n), at each access to shared memory, and after malloc.
+  // malloc_returned() returns false if the allocator violates its contract; violation() describes
+  // it.
+  void malloc_called(std::uint32_t lane, std::uint64_t n) {
     simt::host_section bookkeeping;
     calls_[lane] = {ended_, nullptr};
     begun_ += reserved_for(n);
   }
-  void accessed(std::uint64_t lane,
-                const void* where) {  // only needed for allocators that overwrite
+  /// Only for allocators that overwrite.
+  void accessed(std::uint64_t lane, const void* where) {
     call& c = calls_[lane];
     if (c.word == nullptr) c.word = where;
     if (c.word == where) c.ended_before = ended_;
   }
-  bool received(std::uint32_t number, std::uint32_t lane, void* p, std::uint64_t n);
-  /// The block if it is live, which it then no longer is; begin == nullptr otherwise.
-  block take(std::uint32_t number);
+  bool malloc_returned(std::uint32_t number, std::uint32_t lane, void* p, std::uint64_t n);
+  /// Effects: removes a block. Returns: the block; begin == nullptr if it is not live.
+  block remove(std::uint32_t number);
   bool still_painted(const block& b, std::uint32_t number, std::uint32_t lane);
 
-  const std::string& complaint() const { return complaint_; }
+  const std::string& violation() const { return violation_; }
   std::uint32_t live_count() const { return static_cast<std::uint32_t>(live_.size()); }
   std::uint32_t any_live() const { return live_.back(); }
 
-  std::uint64_t served = 0, refused = 0, freed = 0;  // since begin
+  std::uint64_t served = 0, failed = 0, freed = 0;  // since begin
 
  private:
   struct call {
@@ -100,18 +103,18 @@ class shadow_heap {
     return can_.overwrites && 2 * (begun_ - std::min(a.ended_before, ended_before)) > pool_.size;
   }
   bool admit(std::uint32_t number, std::uint32_t lane, void* p, std::uint64_t n);
-  bool complain(std::uint32_t lane, const std::string& what) {
-    complaint_ = "lane " + std::to_string(lane) + ": " + what;
+  bool report(std::uint32_t lane, const std::string& what) {
+    violation_ = "lane " + std::to_string(lane) + ": " + what;
     return false;
   }
-  bool refusal_is_due(std::uint64_t n) const {
+  bool must_fail(std::uint64_t n) const {
     if (n == 0 || n > can_.max_size || n > ~std::uint64_t{0} / 2) return true;
     return can_.owns_pool && n > pool_.size;
   }
   std::string name_of(std::uint32_t number) const {
     const block& b = blocks_[number];
     return "block #" + std::to_string(number) + " of lane " + std::to_string(b.lane) + " (" +
-           std::to_string(b.size) + " bytes at " + place_in(pool_, b.begin) + ")";
+           std::to_string(b.size) + " bytes at " + address_text(pool_, b.begin) + ")";
   }
   std::uint64_t pattern_of(std::uint32_t number) const {
     const std::uint64_t word = splitmix64(seed_ + number).next();
@@ -127,13 +130,13 @@ class shadow_heap {
   bool hidden_ = false;
   std::vector<block> blocks_;
   std::vector<std::uint32_t> live_;
-  std::vector<call> calls_;              // the last one of each lane
+  std::vector<call> calls_;              // the last call of each lane
   std::uint64_t begun_ = 0, ended_ = 0;  // bytes of all calls
-  std::string complaint_;
+  std::string violation_;
 };
 
-inline bool shadow_heap::received(std::uint32_t number, std::uint32_t lane, void* p,
-                                  std::uint64_t n) {
+inline bool shadow_heap::malloc_returned(std::uint32_t number, std::uint32_t lane, void* p,
+                                         std::uint64_t n) {
   block b;
   {
     simt::host_section bookkeeping;
@@ -148,44 +151,45 @@ inline bool shadow_heap::received(std::uint32_t number, std::uint32_t lane, void
 }
 
 inline bool shadow_heap::admit(std::uint32_t number, std::uint32_t lane, void* p, std::uint64_t n) {
-  const auto answer = [&] {
-    return "malloc(" + std::to_string(n) + ") gave " + place_in(pool_, p);
+  const auto result = [&] {
+    return "malloc(" + std::to_string(n) + ") returned " + address_text(pool_, p);
   };
   ended_ += reserved_for(n);
-  if (p == nullptr) return ++refused, true;
+  if (p == nullptr) return ++failed, true;
   ++served;
-  if (refusal_is_due(n))
-    return complain(lane, answer() + (n == 0 ? ", but nothing was asked for: nullptr was due"
-                                             : ", but so much can not be served: nullptr was due"));
+  if (must_fail(n))
+    return report(lane,
+                  result() + (n == 0 ? ", but the size is 0: nullptr is required"
+                                     : ", but the size can not be served: nullptr is required"));
   if (reinterpret_cast<std::uintptr_t>(p) % block_alignment != 0)
-    return complain(lane,
-                    answer() + ", which is not a multiple of " + std::to_string(block_alignment));
+    return report(lane,
+                  result() + ", which is not a multiple of " + std::to_string(block_alignment));
   auto* const first = static_cast<std::byte*>(p);
   if (can_.owns_pool &&
       (!pool_.contains(p) || n > pool_.size - static_cast<std::uint64_t>(first - pool_.begin)))
-    return complain(lane, answer() + ", which is not inside the pool of " +
-                              std::to_string(pool_.size) + " bytes");
+    return report(lane, result() + ", which is not inside the pool of " +
+                            std::to_string(pool_.size) + " bytes");
   for (const std::uint32_t other : live_) {
     const block& b = blocks_[other];
     if (first < b.begin + b.size && b.begin < first + n &&
         !may_overlap(b, calls_[lane].ended_before))
-      return complain(lane, answer() + " for block #" + std::to_string(number) +
-                                ", which overlaps " + name_of(other));
+      return report(lane, result() + " for block #" + std::to_string(number) + ", which overlaps " +
+                              name_of(other));
   }
   blocks_[number] = {first, n, pattern_of(number), lane, live_count(), calls_[lane].ended_before};
   live_.push_back(number);
   return true;
 }
 
-inline shadow_heap::block shadow_heap::take(std::uint32_t number) {
+inline shadow_heap::block shadow_heap::remove(std::uint32_t number) {
   simt::detail::tsan_acquire(&blocks_[number]);
   simt::host_section bookkeeping;
   const block b = blocks_[number];
-  if (b.place == not_live) return {};
-  live_[b.place] = live_.back();
-  blocks_[live_[b.place]].place = b.place;
+  if (b.live_index == not_live) return {};
+  live_[b.live_index] = live_.back();
+  blocks_[live_[b.live_index]].live_index = b.live_index;
   live_.pop_back();
-  blocks_[number].place = not_live;
+  blocks_[number].live_index = not_live;
   ++freed;
   return b;
 }
@@ -196,8 +200,8 @@ inline bool shadow_heap::still_painted(const block& b, std::uint32_t number, std
   simt::host_section bookkeeping;
   if (hidden_) intact = intact_bytes(b);
   if (intact == b.size) return true;
-  return complain(lane, "byte " + std::to_string(intact) + " of " + name_of(number) +
-                            " was overwritten while the block was live");
+  return report(lane, "byte " + std::to_string(intact) + " of " + name_of(number) +
+                          " was overwritten while the block was live");
 }
 
 inline void shadow_heap::paint(const block& b) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// allocator_sandbox: a pool and its metadata in host memory, with the allocator that lives there.
+/// allocator_sandbox: an allocator with its pool and metadata in host memory, between guard zones.
 ///
-///   | guard | pool | guard | metadata | guard |        made as new as often as wanted
+///   | guard | pool | guard | metadata | guard |
 ///
-/// Nobody may write into a guard. The pool is filled with one byte value when made new, so that
-/// what an algorithm reads from memory it was never given is the same in every run.
+/// check_guards() detects writes to a guard zone. reset() fills the pool with one byte value, so
+/// that reads of memory that was never allocated give the same result in every run.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -36,19 +36,19 @@ class allocator_sandbox {
   const carve& metadata() const { return metadata_; }
   const A& heap() const { return heap_; }
 
-  /// As after the first construction. `lanes` share the work of initialise, one after the other.
-  void renew(std::uint64_t lanes = 1) const {
+  /// Effects: restores the initial state. `lanes` lanes call initialise(), one after the other.
+  void reset(std::uint64_t lanes = 1) const {
     std::memset(pool().begin, pool_value, pool_bytes_);
     std::memset(memory_.get() + metadata_offset_, 0, metadata_bytes_);
     for (std::uint64_t lane = lanes; lane-- > 0;) heap_.initialise(lane, lanes);
   }
 
-  /// Empty: nobody wrote outside the pool and the metadata.
+  /// Returns: an empty string if the guard zones are intact, otherwise a description of the write.
   std::string check_guards() const {
     const std::uint64_t pool_end = guard + pool_bytes_;
-    if (!untouched(0, guard)) return "the bytes before the pool were overwritten";
-    if (!untouched(pool_end, metadata_offset_)) return "the bytes after the pool were overwritten";
-    if (!untouched(metadata_offset_ + metadata_bytes_, bytes_))
+    if (!intact(0, guard)) return "the bytes before the pool were overwritten";
+    if (!intact(pool_end, metadata_offset_)) return "the bytes after the pool were overwritten";
+    if (!intact(metadata_offset_ + metadata_bytes_, bytes_))
       return "the bytes after the metadata were overwritten";
     return {};
   }
@@ -62,7 +62,7 @@ class allocator_sandbox {
     void operator()(std::byte* p) const { ::operator delete[](p, std::align_val_t{guard}); }
   };
 
-  bool untouched(std::uint64_t first, std::uint64_t last) const {
+  bool intact(std::uint64_t first, std::uint64_t last) const {
     return std::all_of(memory_.get() + first, memory_.get() + last,
                        [](std::byte b) { return b == std::byte{guard_value}; });
   }

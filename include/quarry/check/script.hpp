@@ -1,21 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// allocation_script: what every lane of a small grid asks of an allocator, drawn from a seed.
+/// allocation_script: the calls of each lane of a small grid, as a function of a seed.
 ///
 ///   lane 0   #0 = malloc(96)   free(#3)
 ///   lane 1   #2 = malloc(16)   #3 = malloc(500)
 ///
-/// A malloc is named by its number in the script. A free names a malloc, of its own lane or another; it
-/// happens only if that block is live when its turn comes, so any part of a script is a script again and
-/// a failing one can be made small.
+/// A malloc is identified by its number in the script. A free names a malloc of any lane. The lane
+/// skips the free if that block is not live. Any subset of a script is therefore a valid script,
+/// and a failing script can be minimised.
 ///
-/// Sizes: each script has a mood: tiny (1 … 64), all equal, skewed (each power of two as likely as the
-/// next), large (a quarter of the pool and up), or a mixture. One request in 24 is for nothing, for
-/// more than the pool, or near the end of the number range. Allocators that overwrite what they handed
-/// out a round ago are asked for at most an eighth of the pool at a time, and start anywhere in it.
+/// Sizes: each script draws a distribution: small (1 to 64), equal, skewed (each power of two is
+/// equally likely), large (at least a quarter of the pool), or mixed. One request in 24 is for 0
+/// bytes, for more than the pool, or close to the largest integer. Allocators that overwrite
+/// receive requests of at most an eighth of the pool, and start at a random offset in it.
 ///
-/// Shape: half of the scripts use all lanes and blocks, the rest fewer. In one of 16 the lanes of a
-/// block are spread over two warps.
+/// Grid: half of the scripts use the maximum number of lanes and blocks, the others fewer. In one
+/// of 16 scripts the lanes of a block are in two warps.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -30,19 +30,20 @@
 
 namespace quarry {
 
+/// Upper bounds of the size of a script.
 struct script_bounds {
-  std::uint32_t lanes = 8;       // that act, in the whole grid; at most
-  std::uint32_t blocks = 2;      // at most
-  std::uint32_t operations = 4;  // of a lane; at most
+  std::uint32_t lanes = 8;       // lanes of the grid with operations
+  std::uint32_t blocks = 2;      // blocks of the grid
+  std::uint32_t operations = 4;  // per lane
 };
 
 struct operation {
   bool frees = false;
-  std::uint32_t block = 0;  // the malloc that made the block: its own number, or the one to free
+  std::uint32_t block = 0;  // the number of the malloc; for a free, the malloc of the block
   std::uint64_t size = 0;   // of a malloc
 };
 
-/// Which operations of a script are carried out; empty: all.
+/// The operations of a script that are executed; empty: all.
 using keep_mask = std::vector<bool>;
 
 class allocation_script {
@@ -71,20 +72,20 @@ class allocation_script {
                                       first_.begin() - 1);
   }
 
-  /// Allocators that overwrite: bytes to ask for beforehand.
+  /// Allocators that overwrite: the number of bytes to allocate before the script.
   std::uint64_t warm_up() const { return warm_up_; }
 
   std::string to_text() const;
 
  private:
   using random = splitmix64;
-  enum class mood : std::uint8_t { tiny, equal, skewed, large, mixed };
+  enum class distribution : std::uint8_t { small, equal, skewed, large, mixed };
 
   void draw_shape(random& draw, const script_bounds& bounds);
   bool acts(std::uint32_t block, std::uint32_t thread) const;
   void draw_targets(random& draw);
-  std::uint64_t draw_size(random& draw, mood kind) const;
-  std::uint64_t draw_odd_size(random& draw, const abilities& can) const;
+  std::uint64_t draw_size(random& draw, distribution kind) const;
+  std::uint64_t draw_extreme_size(random& draw, const abilities& can) const;
 
   std::vector<operation> operations_;
   std::vector<std::uint32_t> first_;
@@ -110,9 +111,10 @@ inline void allocation_script::generate(std::uint64_t seed, const script_bounds&
   pool_bytes_ = pool_bytes;
   warm_up_ = 0;
   draw_shape(draw, bounds);
-  constexpr mood moods[] = {mood::tiny,   mood::tiny,  mood::equal, mood::equal,
-                            mood::skewed, mood::large, mood::mixed, mood::mixed};
-  const mood kind = moods[draw.below(8)];
+  constexpr distribution distributions[] = {
+      distribution::small,  distribution::small, distribution::equal, distribution::equal,
+      distribution::skewed, distribution::large, distribution::mixed, distribution::mixed};
+  const distribution kind = distributions[draw.below(8)];
   equal_size_ = draw.below(2) != 0 ? 16u << draw.below(4) : 1 + draw.below(128);
   for (std::uint32_t block = 0; block < blocks_; ++block) {
     for (std::uint32_t thread = 0; thread < threads_; ++thread) {
@@ -127,10 +129,10 @@ inline void allocation_script::generate(std::uint64_t seed, const script_bounds&
           operations_.push_back({true, number, 0});
           continue;
         }
-        const bool odd = draw.below(24) == 0;
+        const bool extreme = draw.below(24) == 0;
         mallocs_.push_back(number);
         operations_.push_back(
-            {false, number, odd ? draw_odd_size(draw, can) : draw_size(draw, kind)});
+            {false, number, extreme ? draw_extreme_size(draw, can) : draw_size(draw, kind)});
       }
     }
   }
@@ -153,16 +155,16 @@ inline void allocation_script::draw_shape(random& draw, const script_bounds& bou
 }
 
 inline bool allocation_script::acts(std::uint32_t block, std::uint32_t thread) const {
-  std::uint32_t place = thread;  // among the lanes of this block that may act
-  if (two_warps_) place = thread < 32 ? 2 * thread : 2 * (thread - 32) + 1;
-  return place < per_block_ && place * blocks_ + block < acting_;
+  std::uint32_t rank = thread;  // among the lanes of this block that may have operations
+  if (two_warps_) rank = thread < 32 ? 2 * thread : 2 * (thread - 32) + 1;
+  return rank < per_block_ && rank * blocks_ + block < acting_;
 }
 
-// Half of the frees are for a block of the same lane, if it asked for one before; the rest for any.
+// Half of the frees name an earlier malloc of the same lane, if there is one; the others name any.
 inline void allocation_script::draw_targets(random& draw) {
   if (mallocs_.empty()) return;
   std::uint32_t lane = 0;
-  std::uint32_t own_begin = 0, own_end = 0;  // in mallocs_: what this lane asked for before
+  std::uint32_t own_begin = 0, own_end = 0;  // the earlier mallocs of this lane, in mallocs_
   for (std::uint32_t i = 0; i < size(); ++i) {
     for (; first_[lane + 1] <= i; ++lane) own_begin = own_end;
     if (!operations_[i].frees) {
@@ -176,19 +178,20 @@ inline void allocation_script::draw_targets(random& draw) {
   }
 }
 
-inline std::uint64_t allocation_script::draw_size(random& draw, mood kind) const {
+inline std::uint64_t allocation_script::draw_size(random& draw, distribution kind) const {
   const auto pool = static_cast<std::uint32_t>(std::min<std::uint64_t>(pool_bytes_, 1u << 20));
   switch (kind) {
-    case mood::tiny: return 1 + draw.below(64);
-    case mood::equal: return equal_size_;
-    case mood::skewed:
+    case distribution::small: return 1 + draw.below(64);
+    case distribution::equal: return equal_size_;
+    case distribution::skewed:
       return (std::uint64_t{1} << draw.below(log2_floor(pool) + 1)) + draw.below(4);
-    case mood::large: return pool / 4 + draw.below(pool - pool / 4 + 1);
-    default: return draw_size(draw, static_cast<mood>(draw.below(4)));
+    case distribution::large: return pool / 4 + draw.below(pool - pool / 4 + 1);
+    default: return draw_size(draw, static_cast<distribution>(draw.below(4)));
   }
 }
 
-inline std::uint64_t allocation_script::draw_odd_size(random& draw, const abilities& can) const {
+inline std::uint64_t allocation_script::draw_extreme_size(random& draw,
+                                                          const abilities& can) const {
   switch (draw.below(can.owns_pool ? 6 : 3)) {
     case 0:
     case 1: return 0;
@@ -199,20 +202,20 @@ inline std::uint64_t allocation_script::draw_odd_size(random& draw, const abilit
   }
 }
 
-// ---- for people --------------------------------------------------------------------------------
+// ---- text -------------------------------------------------------------------------------------
 
 inline std::string allocation_script::to_text() const {
   std::string text = std::to_string(blocks_) + (blocks_ == 1 ? " block of " : " blocks of ") +
                      std::to_string(threads_) + (threads_ == 1 ? " lane" : " lanes") +
                      ", pool of " + std::to_string(pool_bytes_) + " bytes";
-  if (warm_up_ != 0) text += ", " + std::to_string(warm_up_) + " bytes taken before";
+  if (warm_up_ != 0) text += ", " + std::to_string(warm_up_) + " bytes allocated before";
   text += '\n';
   for (std::uint32_t lane = 0; lane + 1 < first_.size(); ++lane) {
     std::string line;
     for (std::uint32_t i = first_[lane]; i < first_[lane + 1]; ++i) {
       if (!kept(i)) continue;
       const operation& op = operations_[i];
-      std::string name = "#";  // g++ 12 at -O3 sees a ghost in "#" + …
+      std::string name = "#";  // g++ 12 at -O3 gives a false warning for "#" + ...
       name += std::to_string(op.block);
       line += op.frees ? "  free(" + name + ")"
                        : "  " + name + " = malloc(" + std::to_string(op.size) + ")";

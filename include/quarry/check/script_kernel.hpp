@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// script_kernel: the lanes of a grid carry out a script, with the oracle looking on.
+/// script_kernel: the lanes of a grid execute a script, and the oracle checks each call.
 ///
-/// What a lane keeps across a yield point has no destructor: a failed run abandons its lanes.
+/// A failed run abandons its lanes. Objects that live across a scheduling point must therefore not
+/// need their destructors.
 
 #include <quarry/check/oracle.hpp>
 #include <quarry/check/script.hpp>
-#include <quarry/check/story.hpp>
+#include <quarry/check/trace.hpp>
 #include <quarry/simt/explore.hpp>
 
 #include <cstdint>
@@ -18,7 +19,7 @@ struct script_kernel {
   A heap;
   const allocation_script* script;
   shadow_heap* shadow;
-  const story* told;  // nullptr: nobody listens
+  const trace* out;  // nullptr: no trace is written
 
   void operator()() const {
     const std::uint64_t thread = simt::global_thread();
@@ -35,20 +36,20 @@ struct script_kernel {
   }
 
   void request(std::uint32_t number, std::uint64_t n, std::uint32_t lane) const {
-    if (told != nullptr) told->asks(lane, n);
-    shadow->asked(lane, n);
+    if (out != nullptr) out->malloc_called(lane, n);
+    shadow->malloc_called(lane, n);
     void* const p = heap.malloc(n);
-    if (told != nullptr) told->gets(lane, p, number);
-    if (!shadow->received(number, lane, p, n)) simt::fail(shadow->complaint());
+    if (out != nullptr) out->malloc_returned(lane, p, number);
+    if (!shadow->malloc_returned(number, lane, p, n)) simt::fail(shadow->violation());
   }
 
-  /// Frees the block if it is live.
+  /// Effects: frees the block if it is live.
   void release(std::uint32_t number, std::uint32_t lane) const {
     if constexpr (A::can.frees_one) {
-      const shadow_heap::block b = shadow->take(number);
+      const shadow_heap::block b = shadow->remove(number);
       if (b.begin == nullptr) return;
-      if (told != nullptr) told->frees(lane, b.begin, number);
-      if (!shadow->still_painted(b, number, lane)) simt::fail(shadow->complaint());
+      if (out != nullptr) out->free_called(lane, b.begin, number);
+      if (!shadow->still_painted(b, number, lane)) simt::fail(shadow->violation());
       heap.free(b.begin);
     }
   }

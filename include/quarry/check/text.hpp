@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Numbers and addresses as the reports of check/ write them.
+/// The text form of numbers and addresses in the messages of check/.
 
 #include <quarry/core/carve.hpp>
 
@@ -10,14 +10,14 @@
 
 namespace quarry {
 
-/// "0x2a".
+/// Returns: a hexadecimal number such as "0x2a".
 inline std::string to_hex(std::uint64_t value) {
   char digits[16];
   return "0x" + std::string(digits, std::to_chars(digits, digits + 16, value, 16).ptr);
 }
 
-/// "pool+0x40" inside the pool, the bare address outside, "nullptr".
-inline std::string place_in(memory_range pool, const void* p) {
+/// Returns: "pool+0x40" for an address inside the pool, the absolute address outside, or "nullptr".
+inline std::string address_text(memory_range pool, const void* p) {
   if (p == nullptr) return "nullptr";
   if (!pool.contains(p)) return to_hex(reinterpret_cast<std::uintptr_t>(p));
   return "pool+" +

@@ -1,14 +1,21 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// trial: everything that decides one run of an allocator under the explorer, and its short written form.
+/// trial: all parameters of one run of an allocator under the explorer, and their text form, the
+/// token.
 ///
-///   1-s2a-l8-b2-o4-m1024-p8-r2a-x50000                 all operations of the script that seed 0x2a draws
-///   1-s2a-l8-b2-o4-m1024-p8-d7f-c3-e412-x50000-k0501   some of them, under the PCT schedule 0x7f
+///   1-s2a-l8-b2-o4-m1024-p8-r2a-x50000                 all operations of the script with seed 0x2a
+///   1-s2a-l8-b2-o4-m1024-p8-d7f-c3-e412-x50000-k0501   a subset, under the PCT schedule 0x7f
 ///
-/// 1 the version of this form; s script seed; l b o bounds of the script (lanes, blocks, operations); m
-/// largest pool; p one script in so many is followed by a refill; r seed of a random schedule, w of one
-/// in lockstep, or d of a PCT one with c change points (none: lanes run one after the other) and e
-/// expected steps; x step limit; k kept operations, a bit each, lowest bit of the first digit first.
+///   1          version of the format
+///   s          seed of the script
+///   l b o      bounds of the script: lanes, blocks, operations
+///   m          bytes of the largest pool
+///   p          one script in p is followed by a refill
+///   r, w or d  seed of the schedule: random, lockstep or PCT
+///   c e        PCT: change points (0: lanes run one after the other), expected steps
+///   x          step limit
+///   k          executed operations, one bit each, the lowest bit of the first digit first
+///
 /// Seeds and k are hexadecimal. Equal trials give equal runs.
 
 #include <quarry/check/script.hpp>
@@ -23,14 +30,14 @@
 namespace quarry {
 
 struct trial {
-  std::uint64_t seed = 1;  // of the script, the shape of the grid and the size of the pool
+  std::uint64_t seed = 1;  // of the script, the grid and the size of the pool
   script_bounds bounds{};
   std::uint64_t pool_bytes = 1024;
   std::uint64_t refill_one_in = 8;  // 0: never
   simt::schedule schedule{};
   keep_mask keep{};  // empty: all operations
 
-  /// PCT without a change point: each lane runs to its end before the next begins.
+  /// Returns: whether each lane runs to its end before the next starts (PCT without change points).
   bool sequential() const {
     return schedule.how == simt::strategy::pct && schedule.change_points == 0;
   }
@@ -107,7 +114,7 @@ inline trial trial::from_token(std::string_view token) {
     const auto end = digits.data() + digits.size();
     const auto parsed = std::from_chars(digits.data(), end, value, seeds ? 16 : 10);
     if (parsed.ec != std::errc{} || parsed.ptr != end)
-      throw bad("\"" + std::string(field) + "\" is no number");
+      throw bad("\"" + std::string(field) + "\" is not a number");
     const bool counts = name == 'l' || name == 'b' || name == 'o';
     if (counts && (value == 0 || value > 4096))
       throw bad("\"" + std::string(field) + "\" is out of range");

@@ -1,9 +1,9 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Compiles warp_bump.cu and holds the library's kernel against the one written by hand.
+"""Compiles warp_bump.cu and compares the library's kernel with one that is written by hand.
 
-The library may not need more registers, and must issue the same atomic instructions. The
-instructions are compared in SASS where cuobjdump is there, else in PTX.
+The library's kernel must not need more registers, and must contain the same atomic instructions. The
+comparison uses SASS if cuobjdump is installed, and PTX otherwise.
 """
 import argparse
 import collections
@@ -30,13 +30,13 @@ def registers(report):
 
 
 def bodies(listing, start):
-    """Text of each kernel in a listing, split at the lines that match `start`."""
+    """Returns the text of each kernel in a listing. `start` matches the first line of a kernel."""
     parts = re.split(start, listing)
     return {name: body for name, body in zip(parts[1::2], parts[2::2]) if name in KERNELS}
 
 
 def ptx_atomics(body):
-    # The state space and the order are defaults in one notation and written out in the other.
+    # State space and memory order are implicit in one notation and explicit in the other.
     body = body.split("\n}")[0]
     found = re.findall(r"\b(?:atom|red)\.([\w.]+)", body)
     kept = [".".join(p for p in op.split(".") if p not in ("global", "relaxed", "gpu")) for op in found]

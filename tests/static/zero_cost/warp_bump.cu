@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The warp-aggregated bump twice: through the library, and by hand with CUDA's intrinsics.
-/// compare.py holds the two kernels against each other: registers and atomic instructions.
+/// The warp-aggregated bump allocator twice: with the library, and with CUDA's intrinsics. compare.py
+/// compares the registers and the atomic instructions of the two kernels.
 
 #include <quarry/heap.hpp>
 
@@ -11,7 +11,7 @@ extern "C" __global__ void through_the_library(
   out[blockIdx.x * blockDim.x + threadIdx.x] = heap.malloc(size);
 }
 
-// What a CUDA programmer writes: the same steps, nothing of the library.
+// The same algorithm without the library.
 struct counter_pool {
   char* memory;
   unsigned long long size;
