@@ -22,7 +22,7 @@ std::string output_of(const std::string& line) {
   app.parse(line);
   ::testing::internal::CaptureStdout();
   try {
-    EXPECT_EQ(chosen(), all_well);
+    EXPECT_EQ(chosen(), exit_success);
   } catch (...) {
     ::testing::internal::GetCapturedStdout();
     throw;

@@ -115,30 +115,30 @@ void bench_in_children(const std::vector<bench_request>& requests, const bench_e
   while (work.leave_out(), !work.at_end()) {
     child_process child({"/proc/self/exe", std::string(bench_child_command), "-"},
                         to_text(work.rest()));
-    using reading = child_process::reading;
-    auto state = reading::line;
+    using read_status = child_process::read_status;
+    auto state = read_status::line;
     for (bool was_lost = false; !was_lost && !work.at_end();) {
       std::string line;
       const double limit = work.limit();
       state = child.read_line(line, limit);
-      if (state == reading::line) {
+      if (state == read_status::line) {
         if (!line.starts_with('{')) continue;
         const bench_figures f = figures_from_json(nlohmann::ordered_json::parse(line));
         was_lost = f.lost();
         work.done(f);
         continue;
       }
-      if (state == reading::late) child.kill();
-      const std::string end = child.end();
-      bench_figures f = state == reading::late
+      if (state == read_status::timed_out) child.kill();
+      const std::string end = child.wait();
+      bench_figures f = state == read_status::timed_out
                             ? lost(bench_outcome::timed_out, fmt::format("after {} s", limit))
                             : lost(bench_outcome::crashed, end.empty() ? "exit code 0" : end);
-      if (state == reading::late) f.seconds = limit;
+      if (state == read_status::timed_out) f.seconds = limit;
       work.done(f);
       was_lost = true;
     }
     std::string nothing;
-    if (state == reading::line) (void)child.read_line(nothing, time_to_end);
+    if (state == read_status::line) (void)child.read_line(nothing, time_to_end);
   }
 }
 
@@ -157,9 +157,9 @@ int bench_child(const char* text, const bench_runner& run) {
         std::fflush(stdout);
       });
   } catch (const std::exception&) {  // it was emitted
-    return found_wrong;
+    return exit_check_failed;
   }
-  return all_well;
+  return exit_success;
 }
 
 int bench_child(const char* text) {

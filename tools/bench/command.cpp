@@ -10,7 +10,6 @@
 
 #include <fmt/format.h>
 
-#include <charconv>
 #include <memory>
 
 namespace quarry::tool {
@@ -25,7 +24,7 @@ int print_list() {
     t.add({std::string(e.id), std::string(e.group), std::string(e.x.name), std::string(e.title),
            std::string(e.source)});
   fmt::print("{}", t.text());
-  return all_well;
+  return exit_success;
 }
 
 std::vector<size_range> parse_sizes(const std::string& text) {
@@ -43,14 +42,6 @@ std::vector<size_range> parse_sizes(const std::string& text) {
 std::uint64_t parse_heap(const std::string& text) {
   const std::uint64_t n = parse_size(text).value();
   if (n < (1_MiB).value()) throw input_error("a heap to measure has 1 MiB at least");
-  return n;
-}
-
-double parse_seconds(const std::string& text) {
-  double n = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (problem != std::errc() || end != text.data() + text.size() || !(n > 0) || n > 86'400)
-    throw input_error(fmt::format("'{}' is not a number of seconds", text));
   return n;
 }
 

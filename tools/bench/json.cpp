@@ -14,11 +14,11 @@ constexpr std::array<std::string_view, 7> outcomes = {"ok",        "skipped", "g
 bench_cell cell_from_json(const json& j) {
   bench_cell c;
   c.experiment = j.at("experiment");
-  c.row = j.at("row");
+  c.row = j.at("x_label");
   c.x = j.at("x");
   c.variant = j.at("variant");
   c.shape = static_cast<bench_shape>(j.at("shape").get<int>());
-  c.sizes = {j.at("least_size"), j.at("most_size")};
+  c.sizes = {j.at("min_size"), j.at("max_size")};
   c.workers = j.at("lanes");
   c.working = j.at("lanes_per_warp");
   c.threads = j.at("threads_per_block");
@@ -37,11 +37,11 @@ double figure(const json& j) { return j.is_null() ? -1 : j.get<double>(); }
 
 void put(json& j, const std::string& name, const bench_time& t) {
   j[name] = figure(t.median);
-  j["least_" + name] = figure(t.least);
-  j["most_" + name] = figure(t.most);
+  j["min_" + name] = figure(t.least);
+  j["max_" + name] = figure(t.most);
 }
 bench_time take(const json& j, const std::string& name) {
-  return {figure(j.at(name)), figure(j.at("least_" + name)), figure(j.at("most_" + name))};
+  return {figure(j.at(name)), figure(j.at("min_" + name)), figure(j.at("max_" + name))};
 }
 
 json to_json(const bench_step& s) {
@@ -64,12 +64,12 @@ json to_json(const bench_cell& c) {
   json loads = json::array();
   for (const bench_load& l : c.loads) loads.push_back({l.batch, l.size});
   return {{"experiment", c.experiment},
-          {"row", c.row},
+          {"x_label", c.row},
           {"x", c.x},
           {"variant", c.variant},
           {"shape", static_cast<int>(c.shape)},
-          {"least_size", c.sizes.least},
-          {"most_size", c.sizes.most},
+          {"min_size", c.sizes.least},
+          {"max_size", c.sizes.most},
           {"lanes", c.workers},
           {"lanes_per_warp", c.working},
           {"threads_per_block", c.threads},

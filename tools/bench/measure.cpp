@@ -35,7 +35,7 @@ class record_keeper {
  public:
   record_keeper(const std::string& name, bool json) : json_(json), file_(name) {}
   void experiment(const nlohmann::ordered_json& line) { keep(line, "experiments"); }
-  void point(const nlohmann::ordered_json& line) { keep(line, "cells"); }
+  void point(const nlohmann::ordered_json& line) { keep(line, "points"); }
   void claim(const nlohmann::ordered_json& line) { keep(line, "claims"); }
   void print(bool ok) {
     document_["ok"] = ok;
@@ -52,7 +52,7 @@ class record_keeper {
   record_file file_;
   nlohmann::ordered_json document_ = {{"ok", true},
                                       {"experiments", nlohmann::ordered_json::array()},
-                                      {"cells", nlohmann::ordered_json::array()},
+                                      {"points", nlohmann::ordered_json::array()},
                                       {"claims", nlohmann::ordered_json::array()}};
 };
 
@@ -192,7 +192,7 @@ class experiment_run {
       if (!claims.empty())
         fmt::print("\nWhat the papers say, and here:\n\n{}", claims_text(claims));
     }
-    return ok ? all_well : found_wrong;
+    return ok ? exit_success : exit_check_failed;
   }
 
   const bench_plan& plan_;

@@ -110,11 +110,11 @@ json point_record(const bench_point& point, const bench_environment& where,
             {"allocator", point.allocator},
             {"series", point.series},
             {"x", point.of->x.scale == "category" ? json(point.row) : json(point.x)},
-            {"row", point.row},
+            {"x_label", point.row},
             {"command", command}};
   j.update(environment_fields(where));
   json cell = to_json(point.cell);
-  for (const char* known : {"experiment", "row", "x", "variant", "shape"}) cell.erase(known);
+  for (const char* known : {"experiment", "x_label", "x", "variant", "shape"}) cell.erase(known);
   j.update(cell);
   json figures = to_json(point.figures);
   for (const char* inner : {"fields", "curve"}) figures.erase(inner);

@@ -34,7 +34,7 @@ int conclude(const cluster_options& o, const nlohmann::ordered_json& line,
     say();
   }
   std::fflush(stdout);
-  return line["correct"].get<bool>() ? all_well : found_wrong;
+  return line["correct"].get<bool>() ? exit_success : exit_check_failed;
 }
 
 // ---- Barnes-Hut ---------------------------------------------------------------------------------
@@ -62,7 +62,7 @@ int run_bodies(const bodies_options& o, cluster::worker& w) {
   mine.work = r.interactions;
   mine.correct = r.correct;
   const std::vector<worker_report> all = collect(w, mine);
-  if (w.number() != 0) return r.correct ? all_well : found_wrong;
+  if (w.number() != 0) return r.correct ? exit_success : exit_check_failed;
   if (!o.picture.empty())
     write_picture(o.picture, [&](std::ostream& out) { apps::draw_bodies(out, r.bodies); });
   nlohmann::ordered_json line = summary("barnes-hut", o, w, all);
@@ -108,7 +108,7 @@ int run_mesh(const mesh_options& o, cluster::worker& w) {
   mine.work = r.added;
   mine.correct = r.correct;
   const std::vector<worker_report> all = collect(w, mine);
-  if (w.number() != 0) return r.correct ? all_well : found_wrong;
+  if (w.number() != 0) return r.correct ? exit_success : exit_check_failed;
   if (!o.picture.empty())
     write_picture(o.picture, [&](std::ostream& out) {
       apps::draw_mesh(out, r.mesh, std::int32_t{1} << ao.grid_bits);
@@ -179,7 +179,7 @@ int run_lists(const lists_options& o, cluster::worker& w) {
       by_node_seconds[static_cast<int>(how)] =
           std::max(by_node_seconds[static_cast<int>(how)], x.time.total());
   }
-  if (w.number() != 0) return correct ? all_well : found_wrong;
+  if (w.number() != 0) return correct ? exit_success : exit_check_failed;
   nlohmann::ordered_json line = summary("list-exchange", o, w, all);
   line["nodes"] = o.nodes;
   line["correct"] = line["correct"].get<bool>() && correct;

@@ -62,7 +62,7 @@ int draw(const std::string& file, const std::string& output) {
   std::ofstream out(output);
   out << chart_svg(c);
   if (!out) throw input_error("can not write " + output);
-  return all_well;
+  return exit_success;
 }
 
 }  // namespace

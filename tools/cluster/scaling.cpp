@@ -144,7 +144,7 @@ int run_all(const options& o) {
                                                 {"messages_per_call", c.messages},
                                                 {"busiest_share", c.busiest}}
                              .dump());
-    return all_well;
+    return exit_success;
   }
   table t({{"workers", right},
            {"tree", left},
@@ -158,7 +158,7 @@ int run_all(const options& o) {
            fmt::format("{:.2f}", c.queue * 1e6), fmt::format("{:.2f}", c.messages),
            fmt::format("{:.0f} %", 100 * c.busiest)});
   fmt::print("{}", t.text());
-  return all_well;
+  return exit_success;
 }
 
 }  // namespace

@@ -16,7 +16,7 @@ std::vector<std::string_view> find_allocators(std::string_view typed) {
   });
   if (!found.empty()) return {found};
   const std::string_view nearest = nearest_name(typed, names);
-  throw input_error(fmt::format("no allocator '{}'{}; there are {}, and all", typed,
+  throw input_error(fmt::format("no allocator '{}'{}; the allocators are {}, or all", typed,
                                 nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
                                 fmt::join(names, ", ")));
 }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The allocators as the command line sees them.
+/// The allocators by name: lookup for the command line, and texts for tables.
 
 #include "common/parse.hpp"
 
@@ -13,17 +13,18 @@
 
 namespace quarry::tool {
 
-/// The papers' names, in the order of the library.
+/// Returns the names of all allocators, in the order of all_allocators.
 inline std::vector<std::string_view> allocator_names() {
   std::vector<std::string_view> names;
   for_each_allocator([&](auto entry) { names.push_back(entry.name); });
   return names;
 }
 
-/// What `typed` means: a paper's name in any letter case, a C++ type, or "all". Throws input_error.
+/// Returns the allocators that `typed` means: a name in upper or lower case, a C++ type, or "all".
+/// Throws input_error with a suggestion if there is no such allocator.
 std::vector<std::string_view> find_allocators(std::string_view typed);
 
-/// Calls visit(entry) for the allocator of this name.
+/// Calls visit(entry) for the allocator with this name.
 template <class Visit>
 void visit_allocator(std::string_view name, Visit&& visit) {
   for_each_allocator([&](auto entry) {
@@ -31,9 +32,9 @@ void visit_allocator(std::string_view name, Visit&& visit) {
   });
 }
 
-/// "one, all": what can be freed.
+/// Returns what the allocator can free: "one, all", "one", "all" or "nothing".
 std::string frees_text(const abilities& can);
-/// "reused", "overwritten", "used once": what becomes of memory.
+/// Returns what happens to freed memory: "reused", "overwritten" or "used once".
 std::string memory_text(const abilities& can);
 
 }  // namespace quarry::tool

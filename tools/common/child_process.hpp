@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A program that runs beside this one, and the pipe from its stdout. It does not outlive the
-/// object.
+/// child_process: a program that this program starts, and a pipe that carries the child's stdout.
+/// The destructor kills a child that still runs, and reaps it.
 
 #include <cstdint>
 #include <string>
@@ -13,23 +13,26 @@ namespace quarry::tool {
 
 class child_process {
  public:
-  /// `input` is what it reads from stdin; empty: this program's. Throws error where it does not start.
+  /// Starts `command`. The child reads `input` from stdin; if `input` is empty, the child inherits
+  /// the stdin of this process. Throws error if the program cannot be started.
   explicit child_process(const std::vector<std::string>& command, const std::string& input = {});
   ~child_process();
   child_process(const child_process&) = delete;
   child_process& operator=(const child_process&) = delete;
 
-  enum class reading : std::uint8_t { line, end, late };
+  enum class read_status : std::uint8_t { line, end_of_output, timed_out };
 
-  /// The next line of its output, or why there is none.
-  reading read_line(std::string& line, double seconds);
+  /// Reads the next line of the child's output, and waits at most `seconds` for the line.
+  read_status read_line(std::string& line, double seconds);
 
-  /// Waits for its end: "" for exit code 0, else "exit code 3", "signal 11".
-  std::string end();
+  /// Waits until the child has exited. Returns "" for exit code 0, else for example "exit code 3"
+  /// or "signal 11".
+  std::string wait();
+  /// Sends SIGKILL. The caller still has to call wait().
   void kill() const;
 
  private:
-  pid_t id_ = 0;
+  pid_t pid_ = 0;
   int output_ = -1;
   std::string unread_;
 };

@@ -1,16 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A subcommand: adds itself to the command line and, when it is the one, runs.
+/// A subcommand of `quarry`: adds its options to the command line and, if the user chose it, runs.
 ///
-/// Exit codes: 0 all is well, 1 something was checked and found wrong, 2 what was typed makes no
-/// sense or this machine can not do it.
+/// Exit codes: 0 success; 1 a check failed, or the program itself; 2 the command line is invalid,
+/// or this host cannot do what was asked.
 
 #include "common/parse.hpp"
 #include "common/text.hpp"
 
 #include <CLI/CLI.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <limits>
@@ -19,11 +18,11 @@
 
 namespace quarry::tool {
 
-inline constexpr int all_well = 0;
-inline constexpr int found_wrong = 1;
-inline constexpr int bad_input = 2;
+inline constexpr int exit_success = 0;
+inline constexpr int exit_check_failed = 1;
+inline constexpr int exit_bad_input = 2;
 
-/// What the chosen subcommand does; set while the command line is read.
+/// What the chosen subcommand does. The subcommand sets the action while CLI11 parses.
 using action = std::function<int()>;
 
 void add_bench(CLI::App& app, action& chosen);
@@ -36,10 +35,11 @@ void add_report(CLI::App& app, action& chosen);
 void add_kd_tree(CLI::App& app, action& chosen);
 void add_graph(CLI::App& app, action& chosen);
 
-/// An option whose text `parse` turns into a value; an input_error names the option.
+/// Adds an option whose text `parse` converts to a value. An input_error that `parse` throws
+/// becomes an error of CLI11 that names the option.
 template <class Value, class Parse>
 CLI::Option* add_parsed(CLI::App& app, const std::string& name, Value& value, Parse parse,
-                        const std::string& help, const std::string& kind) {
+                        const std::string& help, const std::string& type_name) {
   const auto read = [&value, parse, name](const std::string& text) {
     try {
       value = parse(text);
@@ -47,26 +47,24 @@ CLI::Option* add_parsed(CLI::App& app, const std::string& name, Value& value, Pa
       throw CLI::ValidationError(name, e.what());
     }
   };
-  return app.add_option_function<std::string>(name, read, help)->type_name(kind);
+  return app.add_option_function<std::string>(name, read, help)->type_name(type_name);
 }
 
-/// An option that is one of a few words.
+/// Adds an option whose value is one of `words`.
 inline CLI::Option* add_choice(CLI::App& app, const std::string& name, std::string& value,
                                const std::vector<std::string>& words, const std::string& help) {
-  const auto parse = [words](const std::string& text) {
-    if (std::find(words.begin(), words.end(), text) == words.end())
-      throw input_error("'" + text + "' is not one of " + joined(words));
-    return text;
-  };
-  return add_parsed(app, name, value, parse, help, joined(words, "|"));
+  // An empty description: the help shows the words once, as the type name.
+  return app.add_option(name, value, help)
+      ->check(CLI::IsMember(words).description(""))
+      ->type_name(joined(words, "|"));
 }
 
+/// Adds an option whose value is a whole number in [min, max]. See parse_count() for the reason not
+/// to use CLI::Range.
 inline CLI::Option* add_count(CLI::App& app, const std::string& name, std::uint64_t& value,
-                              const std::string& help, std::uint64_t least = 1,
-                              std::uint64_t most = std::numeric_limits<std::uint64_t>::max()) {
-  const auto parse = [least, most](const std::string& text) {
-    return parse_count(text, least, most);
-  };
+                              const std::string& help, std::uint64_t min = 1,
+                              std::uint64_t max = std::numeric_limits<std::uint64_t>::max()) {
+  const auto parse = [min, max](const std::string& text) { return parse_count(text, min, max); };
   return add_parsed(app, name, value, parse, help, "N");
 }
 

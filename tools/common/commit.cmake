@@ -1,5 +1,6 @@
 # SPDX-License-Identifier: Apache-2.0
-# Run at every build: writes OUTPUT, the name of the commit in SOURCE, and touches it only when that has changed.
+# Runs in every build. Writes the name of the commit in SOURCE to the header OUTPUT, and leaves the
+# header untouched if the commit has not changed.
 execute_process(COMMAND git -C "${SOURCE}" describe --always --dirty --abbrev=12
   OUTPUT_VARIABLE commit OUTPUT_STRIP_TRAILING_WHITESPACE ERROR_QUIET)
 file(CONFIGURE OUTPUT "${OUTPUT}" CONTENT [[

@@ -6,6 +6,7 @@
 #include <algorithm>
 #include <cctype>
 #include <charconv>
+#include <cmath>
 #include <numeric>
 #include <system_error>
 #include <vector>
@@ -21,7 +22,7 @@ std::string lower(std::string_view text) {
   return out;
 }
 
-/// log2 of a unit; negative where there is no such unit.
+/// Returns log2 of a unit of size, or a negative number for an unknown unit.
 int unit_shift(std::string_view unit) {
   const std::string u = lower(unit);
   if (u.empty() || u == "b") return 0;
@@ -33,8 +34,8 @@ int unit_shift(std::string_view unit) {
   return 10 * (static_cast<int>(at) + 1);
 }
 
-/// Insertions, deletions, replacements and swaps of neighbours that turn one into the other.
-std::size_t distance(std::string_view a, std::string_view b) {
+/// Returns the Damerau-Levenshtein distance (with adjacent transpositions) of two texts.
+std::size_t edit_distance(std::string_view a, std::string_view b) {
   std::vector<std::vector<std::size_t>> d(a.size() + 1, std::vector<std::size_t>(b.size() + 1));
   for (std::size_t i = 0; i <= a.size(); ++i) d[i][0] = i;
   std::iota(d[0].begin(), d[0].end(), std::size_t{0});
@@ -60,31 +61,31 @@ std::vector<std::string> split(const std::string& list) {
   return parts;
 }
 
-std::uint64_t parse_count(std::string_view text, std::uint64_t least, std::uint64_t most) {
+std::uint64_t parse_count(std::string_view text, std::uint64_t min, std::uint64_t max) {
   std::uint64_t n = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
   const bool whole = end == text.data() + text.size();
   if (problem == std::errc::invalid_argument || !whole) {
     if (text.size() > 1 && text[0] == '-' && std::isdigit(static_cast<unsigned char>(text[1])))
-      throw input_error(fmt::format("{} is negative; at least {} is needed", text, least));
+      throw input_error(fmt::format("{} is negative; the minimum is {}", text, min));
     throw input_error(fmt::format("'{}' is not a whole number", text));
   }
-  if (problem == std::errc::result_out_of_range || n > most)
-    throw input_error(fmt::format("{} is too large; the most is {}", text, most));
-  if (n < least) throw input_error(fmt::format("{} is too small; the least is {}", text, least));
+  if (problem == std::errc::result_out_of_range || n > max)
+    throw input_error(fmt::format("{} is too large; the maximum is {}", text, max));
+  if (n < min) throw input_error(fmt::format("{} is too small; the minimum is {}", text, min));
   return n;
 }
 
 bytes parse_size(std::string_view text) {
-  const auto bad = [&](std::string_view why) {
-    return input_error(fmt::format("'{}' {}; sizes look like 64, 4K, 1.5MiB, 1G", text, why));
+  const auto invalid = [&](std::string_view why) {
+    return input_error(fmt::format("'{}' {}; examples of sizes: 64, 4K, 1.5MiB, 1G", text, why));
   };
-  if (!text.empty() && text[0] == '-') throw bad("is negative");
+  if (!text.empty() && text[0] == '-') throw invalid("is negative");
   const std::size_t digits = std::min(text.find_first_not_of("0123456789."), text.size());
   std::string_view unit = text.substr(digits);
   while (!unit.empty() && unit[0] == ' ') unit.remove_prefix(1);
   const int shift = unit_shift(unit);
-  if (digits == 0 || shift < 0) throw bad("is not a size");
+  if (digits == 0 || shift < 0) throw invalid("is not a size");
 
   const std::string_view number = text.substr(0, digits);
   const std::size_t point = std::min(number.find('.'), number.size());
@@ -92,14 +93,15 @@ bytes parse_size(std::string_view text) {
   const std::string_view decimals = point == number.size() ? "" : number.substr(point + 1);
   if (whole.empty() || decimals.find('.') != std::string_view::npos ||
       (point < digits && decimals.empty()))
-    throw bad("is not a size");
+    throw invalid("is not a size");
 
   std::uint64_t n = 0;
   const auto problem = std::from_chars(whole.data(), whole.data() + whole.size(), n).ec;
-  if (problem != std::errc() || n > (~std::uint64_t{0} >> shift)) throw bad("does not fit 64 bits");
+  if (problem != std::errc() || n > (~std::uint64_t{0} >> shift))
+    throw invalid("does not fit 64 bits");
   n <<= shift;
   if (decimals.empty()) return n;
-  if (decimals.size() > 3 || shift > 50) throw bad("has too many decimals");
+  if (decimals.size() > 3 || shift > 50) throw invalid("has too many decimals");
   std::uint64_t part = 0;
   std::uint64_t scale = 1;
   for (const char c : decimals) {
@@ -107,8 +109,19 @@ bytes parse_size(std::string_view text) {
     scale *= 10;
   }
   part <<= shift;
-  if (part % scale != 0) throw bad("is not a whole number of bytes");
+  if (part % scale != 0) throw invalid("is not a whole number of bytes");
   return saturating_add(n, part / scale);
+}
+
+double parse_seconds(const std::string& text) {
+  constexpr double day = 86'400;
+  double n = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n))
+    throw input_error(fmt::format("'{}' is not a number of seconds", text));
+  if (n <= 0 || n > day)
+    throw input_error(fmt::format("{} s is out of range; the limits are 0 and {} s", text, day));
+  return n;
 }
 
 size_range parse_size_range(std::string_view text) {
@@ -118,7 +131,7 @@ size_range parse_size_range(std::string_view text) {
     return {n, n};
   }
   if (dash + 1 == text.size())
-    throw input_error(fmt::format("'{}' is not a range; ranges look like 16-1K", text));
+    throw input_error(fmt::format("'{}' is not a range; an example of a range: 16-1K", text));
   const size_range r{parse_size(text.substr(0, dash)).value(),
                      parse_size(text.substr(dash + 1)).value()};
   if (r.least > r.most) throw input_error(fmt::format("'{}': the smaller size comes first", text));
@@ -133,11 +146,11 @@ std::string_view find_name(std::string_view text, std::span<const std::string_vi
 
 std::string_view nearest_name(std::string_view text, std::span<const std::string_view> names) {
   std::string_view best;
-  std::size_t fewest = std::max<std::size_t>(2, text.size() / 2) + 1;
+  std::size_t limit = std::max<std::size_t>(2, text.size() / 2) + 1;
   for (const std::string_view name : names) {
-    const std::size_t changes = distance(lower(text), lower(name));
-    if (changes >= fewest) continue;
-    fewest = changes;
+    const std::size_t distance = edit_distance(lower(text), lower(name));
+    if (distance >= limit) continue;
+    limit = distance;
     best = name;
   }
   return best;

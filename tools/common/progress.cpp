@@ -14,10 +14,10 @@ namespace quarry::tool {
 namespace {
 
 constexpr std::size_t bar_width = 30;
-constexpr auto between_frames = std::chrono::milliseconds(80);
-constexpr auto between_lines = std::chrono::seconds(10);
+constexpr auto frame_interval = std::chrono::milliseconds(80);
+constexpr auto line_interval = std::chrono::seconds(10);
 
-bool draws() {
+bool stderr_is_terminal() {
   const char* kind = std::getenv("TERM");
   return ::isatty(STDERR_FILENO) != 0 && kind != nullptr && std::string_view(kind) != "dumb";
 }
@@ -30,24 +30,24 @@ std::size_t terminal_width() {
 
 }  // namespace
 
-progress::progress() : terminal_(draws()) {}
+progress::progress() : terminal_(stderr_is_terminal()) {}
 
 void progress::show(double done, std::string_view what) {
   const auto now = clock::now();
   if (!terminal_) {
-    if (now - shown_ < between_lines) return;
+    if (now - shown_ < line_interval) return;
     shown_ = now;
     const double seconds = std::chrono::duration<double>(now - started_).count();
     fmt::print(stderr, "{:3.0f} %  {}  ({:.0f} s)\n", 100 * done, what, seconds);
     return;
   }
-  if (drawn_ && now - shown_ < between_frames) return;
+  if (drawn_ && now - shown_ < frame_interval) return;
   shown_ = now;
   drawn_ = true;
-  const double share = std::clamp(done, 0.0, 1.0);
-  const auto full = static_cast<std::size_t>(share * bar_width);
+  const double fraction = std::clamp(done, 0.0, 1.0);
+  const auto full = static_cast<std::size_t>(fraction * bar_width);
   std::string line = fmt::format("[{}{}] {:3.0f} %  {}", std::string(full, '='),
-                                 std::string(bar_width - full, ' '), 100 * share, what);
+                                 std::string(bar_width - full, ' '), 100 * fraction, what);
   line.resize(std::min(line.size(), terminal_width() - 1));
   fmt::print(stderr, "\r{}\x1b[K", line);
   std::fflush(stderr);

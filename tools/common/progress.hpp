@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// How far a long command is: a bar on a terminal, a line now and then elsewhere. On stderr, so
-/// that what a command prints stays clean.
+/// progress: shows how far a long command is. On a terminal it draws a bar; elsewhere it prints a
+/// line every ten seconds. It writes to stderr, so that stdout holds only the command's results.
 
 #include <chrono>
 #include <string>
@@ -16,11 +16,12 @@ class progress {
   progress(const progress&) = delete;
   progress& operator=(const progress&) = delete;
 
-  /// `done` of 0 … 1. Cheap: may be called as often as one likes.
+  /// Shows the fraction `done`, in [0, 1]. Most calls only read the clock, so that a loop may call
+  /// show() in every iteration.
   void show(double done, std::string_view what);
-  /// A line that stays where there is no bar, and is left out where there is one.
+  /// Prints a line if stderr is not a terminal. Does nothing where a bar is drawn.
   void note(std::string_view line);
-  /// Takes the bar away, before something else is printed.
+  /// Erases the bar. Call clear() before printing to the terminal.
   void clear() noexcept;
 
  private:

@@ -44,8 +44,8 @@ std::string rounded(double n) {
   return fmt::format("{:.{}f}{}", n, decimals, units[unit]);
 }
 
-std::string joined(const std::vector<std::string>& parts, std::string_view between) {
-  return fmt::format("{}", fmt::join(parts, between));
+std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
+  return fmt::format("{}", fmt::join(parts, separator));
 }
 
 }  // namespace quarry::tool

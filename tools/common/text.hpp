@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Tables and figures for people.
+/// Text output of the commands: tables with aligned columns, and numbers in readable form.
 
 #include <cstdint>
 #include <string>
@@ -9,7 +9,7 @@
 
 namespace quarry::tool {
 
-/// Columns as wide as their widest cell, two spaces between them.
+/// A table as plain text. Each column is as wide as its widest cell; two spaces separate columns.
 class table {
  public:
   enum class side : std::uint8_t { left, right };
@@ -30,13 +30,13 @@ class table {
 inline constexpr table::side left = table::side::left;
 inline constexpr table::side right = table::side::right;
 
-/// 1048576: "1,048,576".
+/// Groups digits by thousands: 1048576 becomes "1,048,576".
 std::string grouped(std::uint64_t n);
 
-/// Three digits that matter: "21.4 M", "950 k", "12".
+/// Rounds to three significant digits with an SI prefix: "21.4 M", "950 k", "12".
 std::string rounded(double n);
 
-/// "one", "two" -> "one, two".
-std::string joined(const std::vector<std::string>& parts, std::string_view between = ", ");
+/// Joins texts: "one", "two" becomes "one, two".
+std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
 
 }  // namespace quarry::tool

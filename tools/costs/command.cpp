@@ -124,7 +124,7 @@ void add_costs(CLI::App& app, action& chosen) {
   command.callback([json, &chosen] {
     chosen = [json] {
       *json ? print_json() : print_tables();
-      return all_well;
+      return exit_success;
     };
   });
 }

@@ -147,8 +147,8 @@ void print_json(const report& r) {
   out["backend"] = r.backend.name;
   out["description"] = r.backend.description;
   out["lanes"] = r.plan.lanes;
-  out["least_size"] = r.plan.sizes.least;
-  out["most_size"] = r.plan.sizes.most;
+  out["min_size"] = r.plan.sizes.least;
+  out["max_size"] = r.plan.sizes.most;
   out["asked_bytes"] = r.asked;
   out["pool_bytes"] = r.plan.pool;
   out["ok"] = r.ok();
@@ -205,7 +205,7 @@ void add_demo(CLI::App& app, action& chosen) {
       std::fflush(stdout);
       run(r);
       o->json ? print_json(r) : print_all(r);
-      return r.ok() ? all_well : found_wrong;
+      return r.ok() ? exit_success : exit_check_failed;
     };
   });
 }

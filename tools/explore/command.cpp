@@ -10,8 +10,6 @@
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <charconv>
-#include <cmath>
 #include <limits>
 #include <memory>
 #include <vector>
@@ -113,7 +111,7 @@ int explore(const options& o, const std::vector<std::string_view>& names) {
   }
   if (o.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"ok", ok}, {"allocators", results}}.dump(2));
-  return ok ? all_well : found_wrong;
+  return ok ? exit_success : exit_check_failed;
 }
 
 trial read_token(const std::string& token) {
@@ -152,16 +150,7 @@ int replay(const options& o, const std::vector<std::string_view>& names) {
                                         {"lines", lines}};
     fmt::print("{}\n", out.dump(2));
   }
-  return result.ok() ? all_well : found_wrong;
-}
-
-double parse_seconds(const std::string& text) {
-  double n = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n))
-    throw input_error(fmt::format("'{}' is not a number of seconds", text));
-  if (n <= 0) throw input_error(fmt::format("{} seconds are not enough to do anything", text));
-  return n;
+  return result.ok() ? exit_success : exit_check_failed;
 }
 
 }  // namespace

@@ -174,9 +174,9 @@ int run(const options& o) {
     fmt::print("{}\n", as_json(o, p).dump(2));
   else
     print_table(o, p);
-  if (p.result.problem.empty()) return all_well;
+  if (p.result.problem.empty()) return exit_success;
   fmt::print(stderr, "quarry: the heap's metadata is wrong: {}\n", p.result.problem);
-  return found_wrong;
+  return exit_check_failed;
 }
 
 }  // namespace

@@ -116,7 +116,7 @@ void add_list(CLI::App& app, action& chosen) {
   command.callback([o, &chosen] {
     chosen = [o] {
       o->json ? print_json(*o) : print_tables(*o);
-      return all_well;
+      return exit_success;
     };
   });
 }

@@ -98,7 +98,7 @@ int run(CLI::App& app, int argc, char** argv) {
   }
   if (chosen) return chosen();
   fmt::print("{}", app.help());
-  return all_well;
+  return exit_success;
 }
 
 }  // namespace
@@ -111,9 +111,9 @@ int main(int argc, char** argv) {
     return run(app, argc, argv);
   } catch (const input_error& e) {
     std::fprintf(stderr, "quarry: %s\n", e.what());
-    return bad_input;
+    return exit_bad_input;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "quarry: %s\n", e.what());
-    return found_wrong;
+    return exit_check_failed;
   }
 }

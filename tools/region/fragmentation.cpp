@@ -208,7 +208,7 @@ int run_all(const options& o) {
     else
       print(f);
   if (o.json) fmt::print("{}\n", all.dump(2));
-  return all_well;
+  return exit_success;
 }
 
 }  // namespace

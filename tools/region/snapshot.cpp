@@ -62,7 +62,7 @@ int save(const options& o) {
     fmt::print("{}\n", nlohmann::ordered_json{{"file", o.file}, {"nodes", o.nodes}}.dump(2));
   else
     fmt::print("{}: {} nodes in {} regions\n", o.file, grouped(o.nodes), o.regions);
-  return all_well;
+  return exit_success;
 }
 
 int load(const options& o) {
@@ -75,7 +75,7 @@ int load(const options& o) {
     fmt::print("{}\n", nlohmann::ordered_json{{"file", o.file}, {"nodes", good}}.dump(2));
   else
     fmt::print("{}: {} nodes back at their addresses, all as they were\n", o.file, grouped(good));
-  return all_well;
+  return exit_success;
 }
 
 int info(const options& o) {
@@ -89,12 +89,12 @@ int info(const options& o) {
                                               {"base", h.base},
                                               {"body_bytes", h.body_bytes}}
                            .dump(2));
-    return all_well;
+    return exit_success;
   }
   fmt::print("{}: version {}, {} regions, {} ranges, {} of {} slabs used, {} at address {:#x}\n",
              o.file, h.version, h.regions, h.ranges, grouped(h.used_slabs), grouped(h.slabs),
              to_text(bytes(h.body_bytes)), h.base);
-  return all_well;
+  return exit_success;
 }
 
 /// The regions of a snapshot, one line each.
@@ -129,12 +129,12 @@ int stats(const options& o) {
                                               {"packed_bytes", packed.packed_bytes},
                                               {"live_bytes", packed.live_bytes}}
                            .dump(2));
-    return all_well;
+    return exit_success;
   }
   fmt::print("{}\nPacked: {} in {} ranges, {:.3f} bytes for each byte that lives.\n", t.text(),
              to_text(bytes(packed.packed_bytes)), packed.ranges.size(),
              packed.bytes_per_live_byte());
-  return all_well;
+  return exit_success;
 }
 
 CLI::App* add_file_command(CLI::App& parent, const char* name, const char* help,

@@ -51,7 +51,7 @@ int run(const options& o) {
   if (page) fmt::print("{}\n", output);
   if (!o.markdown.empty()) fmt::print("{}\n", o.markdown);
   if (!o.figures.empty()) fmt::print("{} pictures in {}\n", pictures, o.figures);
-  return all_well;
+  return exit_success;
 }
 
 }  // namespace

@@ -27,10 +27,9 @@ bool is_percentile(std::string_view field) {
 direction guess(const std::string& field, const std::string& name, const std::string& unit) {
   constexpr std::array<std::string_view, 7> times = {"ns", "us",     "µs",    "ms",
                                                      "s",  "cycles", "clocks"};
-  constexpr std::array<std::string_view, 9> less = {"atomics",   "slowdown",      "fragmentation",
-                                                    "overhead",  "extent",        "spread",
-                                                    "registers", "address range", "refused"};
-  constexpr std::array<std::string_view, 9> more = {"utilisation", "utilization", "share",
+  constexpr std::array<std::string_view, 7> less = {
+      "atomics", "slowdown", "fragmentation", "overhead", "address range", "failed", "registers"};
+  constexpr std::array<std::string_view, 9> more = {"utilisation", "utilization", "usable fraction",
                                                     "live",        "throughput",  "bandwidth",
                                                     "per_second",  "recovered",   "speedup"};
   std::string words = field + " " + name;
@@ -106,9 +105,10 @@ dot_state state_of(const json& point) {
   if (!outcome.empty() && outcome != "ok") return dot_state::lost;
   if (number_of(point, "corrupt") > 0 || number_of(point, "misaligned") > 0)
     return dot_state::unsound;
-  // A number, or a share where refusals are a measure.
-  return number_of(point, "failures") > 0 || number_of(point, "refused") > 0 ? dot_state::refused
-                                                                             : dot_state::good;
+  // A count, or a fraction where failed allocations are a measure.
+  return number_of(point, "failures") > 0 || number_of(point, "failed_fraction") > 0
+             ? dot_state::refused
+             : dot_state::good;
 }
 
 std::string claim_text(const json& value) {

@@ -63,8 +63,8 @@ chart_dot dot_of(const json& point, const std::string& field) {
     d.y = at->size() == 1 && (*at)[0].is_number() ? (*at)[0].get<double>() : nothing;
   else
     d.y = number_of(point, field);
-  d.least = number_of(point, "least_" + field);
-  d.most = number_of(point, "most_" + field);
+  d.least = number_of(point, "min_" + field);
+  d.most = number_of(point, "max_" + field);
   return d;
 }
 

@@ -17,10 +17,10 @@ struct workload {
   const char *name, *title, *source, *x_key, *x_name, *x_unit;
 };
 constexpr workload workloads[] = {
-    {"alloc", "Every lane allocates once", "Winter et al. 2021", "least_size", "block size", "B"},
+    {"alloc", "Every lane allocates once", "Winter et al. 2021", "min_size", "block size", "B"},
     {"mixed", "Every lane allocates once, sizes mixed", "Winter et al. 2021", "row", "block sizes",
      ""},
-    {"one-lane", "The first lane of each warp allocates", "Winter et al. 2021", "least_size",
+    {"one-lane", "The first lane of each warp allocates", "Winter et al. 2021", "min_size",
      "block size", "B"},
     {"churn", "malloc, write, free, 32 times over", "", "row", "", ""},
     {"xmalloc", "malloc and free of 4 B by some lanes of each warp", "Huang et al. 2013, Figure 2",
@@ -29,18 +29,18 @@ constexpr workload workloads[] = {
      "Vinkler, Havran 2014, tests A, C, D", "batch", "blocks a lane", ""},
     {"p", "malloc or free by chance", "Vinkler, Havran 2014, test P", "row", "", ""},
     {"widmer", "16 mallocs a lane, then all frees", "Widmer et al. 2013", "row", "", ""},
-    {"extent", "Address range over live bytes", "Winter et al. 2021", "row", "block sizes", ""},
-    {"fill", "Share of the heap before a malloc fails", "Winter et al. 2021", "least_size",
-     "block size", "B"}};
+    {"fragmentation", "Address-range fragmentation", "Winter et al. 2021", "row", "block sizes",
+     ""},
+    {"fill", "Usable fraction of the heap", "Winter et al. 2021", "min_size", "block size", "B"}};
 
 json y_of(const std::string& name) {
-  if (name == "extent")
+  if (name == "fragmentation")
     return json::array({{{"field", "values"},
                          {"name", "address range / live bytes"},
                          {"better", "less"},
                          {"x", {{"name", "round"}}}}});
   if (name == "fill")
-    return json::array({{{"field", "values"}, {"name", "share of the heap"}, {"better", "more"}}});
+    return json::array({{{"field", "values"}, {"name", "usable fraction"}, {"better", "more"}}});
   return json::array(
       {{{"field", "ms"}, {"name", "time to allocate"}, {"unit", "ms"}, {"scale", "log"}},
        {{"field", "free_ms"}, {"name", "time to free"}, {"unit", "ms"}, {"scale", "log"}},
@@ -61,11 +61,12 @@ std::string command_of(const json& line) {
                                  line.value("backend", "cpu"), line.value("workload", ""),
                                  line.value("allocator", ""));
   const std::string name = line.value("workload", "");
-  const auto least = line.value("least_size", std::uint64_t{0});
-  const auto most = line.value("most_size", std::uint64_t{0});
+  const auto least = line.value("min_size", std::uint64_t{0});
+  const auto most = line.value("max_size", std::uint64_t{0});
   if (name == "alloc" || name == "one-lane" || name == "fill")
     text += fmt::format(" --sizes {}", least);
-  if (name == "mixed" || name == "extent") text += fmt::format(" --sizes {}-{}", least, most);
+  if (name == "mixed" || name == "fragmentation")
+    text += fmt::format(" --sizes {}-{}", least, most);
   if ((name == "alloc" || name == "mixed") && line.contains("lanes"))
     text += fmt::format(" --lanes {}", line.value("lanes", std::uint64_t{0}));
   if (name != "fill" && line.contains("heap_bytes"))

@@ -165,7 +165,7 @@ int run(const options& o) {
   for (const graph_experiment* e : chosen)
     ok = run_experiment(o, setup, *e, size, record, bar) && ok;
   if (o.json) record.print(ok);
-  return ok ? all_well : found_wrong;
+  return ok ? exit_success : exit_check_failed;
 }
 
 }  // namespace

@@ -231,7 +231,7 @@ void add_row(table& rows, std::string_view allocator, const json& answer) {
                                                : fmt::format("{:.3f}", at->get<double>());
   };
   const std::string outcome = answer.at("outcome"), note = answer.at("note");
-  rows.add({std::string(allocator), number("ms"), number("least_ms"), number("most_ms"),
+  rows.add({std::string(allocator), number("ms"), number("min_ms"), number("max_ms"),
             number("slowdown"),
             outcome == "ok" ? note
             : note.empty()  ? outcome
@@ -284,7 +284,7 @@ int run(const options& o) {
     record.print(ok);
   else if (const std::string text = claims_text(claims.found()); !text.empty())
     fmt::print("\nWhat the paper says, and here:\n\n{}", text);
-  return ok ? all_well : found_wrong;
+  return ok ? exit_success : exit_check_failed;
 }
 
 }  // namespace

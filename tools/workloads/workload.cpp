@@ -74,24 +74,24 @@ void measure_in_child(const json& request, std::size_t points, double limit,
                       const workload_emit& emit) {
   child_process child({"/proc/self/exe", std::string(workload_child_command), request.dump()});
   std::size_t done = 0;
-  auto state = child_process::reading::line;
+  auto state = child_process::read_status::line;
   bool failed = false;
   for (std::string line; done < points && !failed;) {
     state = child.read_line(line, limit);
-    if (state != child_process::reading::line) break;
+    if (state != child_process::read_status::line) break;
     if (!line.starts_with('{')) continue;
     const json answer = json::parse(line);
     failed = answer.at("outcome") == "failed";  // the child has ended with it
     ++done;
     emit(answer);
   }
-  if (done < points && state == child_process::reading::late) {
+  if (done < points && state == child_process::read_status::timed_out) {
     child.kill();
-    (void)child.end();
+    (void)child.wait();
     ++done;
     emit(no_answer("timed out", fmt::format("after {} s", limit)));
-  } else if (done < points && state == child_process::reading::end) {
-    const std::string why = child.end();
+  } else if (done < points && state == child_process::read_status::end_of_output) {
+    const std::string why = child.wait();
     ++done;
     emit(no_answer("crashed", why.empty() ? "it said nothing" : why));
   }
@@ -109,9 +109,9 @@ int workload_child(const char* text) {
     (request.at("workload") == "graph" ? answer_graph : answer_kd_tree)(request, emit);
   } catch (const std::exception& e) {
     emit(no_answer("failed", e.what()));
-    return found_wrong;
+    return exit_check_failed;
   }
-  return all_well;
+  return exit_success;
 }
 
 // ---- keeping -----------------------------------------------------------------------------------
@@ -150,8 +150,8 @@ void put_times(json& to, const std::string& name, std::vector<double> times) {
     return times.size() % 2 != 0 ? times[half] : (times[half - 1] + times[half]) / 2;
   };
   to[name] = none ? json() : json(median());
-  to["least_" + name] = none ? json() : json(times.front());
-  to["most_" + name] = none ? json() : json(times.back());
+  to["min_" + name] = none ? json() : json(times.front());
+  to["max_" + name] = none ? json() : json(times.back());
 }
 
 json empty_answer() {

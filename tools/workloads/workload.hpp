@@ -98,7 +98,7 @@ class workload_record {
   json lines_ = json::array();
 };
 
-/// ms, least_ms, most_ms of times in milliseconds; free_ms and so on for another name.
+/// ms, min_ms, max_ms of times in milliseconds; free_ms and so on for another name.
 void put_times(json& to, const std::string& name, std::vector<double> times);
 /// The keys that points of all experiments have, with nothing measured.
 json empty_answer();

@@ -141,7 +141,7 @@ TEST(BenchChildren, PassFiguresOnUnchanged) {
   sent.time = {0.25, 0.125, 0.5};
   sent.atomics = 1.0 / 32;
   sent.values = {1.5, 2.5};
-  sent.fields = {{"share", 0.5}};
+  sent.fields = {{"usable_fraction", 0.5}};
   sent.curve = {{1, {1, 1, 1}, {}, {{"live", 0.75}}}, {2, {2, 2, 2}, {3, 3, 3}, {}}};
   sent.failures = 1;
   sent.corrupt = 2;

@@ -263,13 +263,13 @@ bench_point point_of(const char* id, const char* series, double x, double ms) {
 TEST(BenchPoints, AreOneForEachStep) {
   const experiment& e = find_experiment("recovery");
   bench_figures f;
-  f.curve = {{1, {5, 5, 5}, {2, 2, 2}, {{"share", 0.9}, {"size", 64}}},
-             {2, {}, {}, {{"share", 0.8}}}};
+  f.curve = {{1, {5, 5, 5}, {2, 2, 2}, {{"usable_fraction", 0.9}, {"size", 64}}},
+             {2, {}, {}, {{"usable_fraction", 0.8}}}};
   bench_cell cell = cells("recovery").front();
   const auto points = points_of(e, {"Quarry", "Quarry", "Quarry"}, cell, f);
   ASSERT_EQ(points.size(), 2u);
   EXPECT_EQ(points[0].row, "1: 64 B");
-  EXPECT_EQ(value_of(points[0], "share"), 0.9);
+  EXPECT_EQ(value_of(points[0], "usable_fraction"), 0.9);
   EXPECT_EQ(value_of(points[0], "ms"), 5);
   EXPECT_EQ(points[1].x, 2);
   EXPECT_FALSE(value_of(points[1], "ms").has_value());
@@ -305,11 +305,11 @@ TEST(BenchPoints, SayInTheRecordWhatTheyAre) {
                           "note",
                           "repeats",
                           "ms",
-                          "least_ms",
-                          "most_ms",
+                          "min_ms",
+                          "max_ms",
                           "free_ms",
-                          "least_free_ms",
-                          "most_free_ms",
+                          "min_free_ms",
+                          "max_free_ms",
                           "atomics_per_call",
                           "free_atomics_per_call",
                           "values",

@@ -283,13 +283,14 @@ TEST(BenchShapes, SteadyUseSaysWhatIsLiveAndRefused) {
   const bench_figures some = curve_of<cfmalloc>(bench_shape::steady, 500, 20);
   ASSERT_EQ(some.curve.size(), 20u);
   EXPECT_TRUE(some.sound());
-  for (const bench_step& step : some.curve) EXPECT_EQ(step.fields.at("refused"), 0) << step.x;
+  for (const bench_step& step : some.curve)
+    EXPECT_EQ(step.fields.at("failed_fraction"), 0) << step.x;
   // Sizes drift: from an eighth of the span to all of it in 16 rounds.
   EXPECT_NEAR(some.curve[0].fields.at("live"), 500 * 80.0 / (1 << 20), 0.01);
   EXPECT_GT(some.curve[16].fields.at("live"), 2 * some.curve[0].fields.at("live"));
   // More is asked for than there is.
   const bench_figures much = curve_of<scatter_alloc>(bench_shape::steady, 3000, 17);
-  EXPECT_GT(much.curve[16].fields.at("refused"), 0.05);
+  EXPECT_GT(much.curve[16].fields.at("failed_fraction"), 0.05);
   EXPECT_LE(much.curve[16].fields.at("live"), 1);
   EXPECT_TRUE(much.sound());
 }
@@ -299,14 +300,16 @@ TEST(BenchShapes, RecoveryFillsAgain) {
   ASSERT_EQ(f.curve.size(), 8u);
   EXPECT_TRUE(f.sound());
   for (std::size_t i = 0; i < 4; ++i) {
-    EXPECT_GT(f.curve[i].fields.at("share"), 0.8) << i;
-    EXPECT_NEAR(f.curve[i].fields.at("share"), f.curve[i + 4].fields.at("share"), 0.01) << i;
+    EXPECT_GT(f.curve[i].fields.at("usable_fraction"), 0.8) << i;
+    EXPECT_NEAR(f.curve[i].fields.at("usable_fraction"),
+                f.curve[i + 4].fields.at("usable_fraction"), 0.01)
+        << i;
     EXPECT_EQ(f.curve[i].fields.at("size"), f.curve[i + 4].fields.at("size"));
   }
   // It frees nothing: full is full.
   const bench_figures leaks =
       curve_of<faulty_bump<defect::counts_wrong>>(bench_shape::recovery, 1024, 3);
-  EXPECT_EQ(leaks.curve.back().fields.at("share"), 0);
+  EXPECT_EQ(leaks.curve.back().fields.at("usable_fraction"), 0);
 }
 
 TEST(BenchShapes, LevelsAreWhatTheySay) {
@@ -315,14 +318,14 @@ TEST(BenchShapes, LevelsAreWhatTheySay) {
   std::vector<double> levels;
   for (const bench_step& step : f.curve) {
     levels.push_back(step.x);
-    EXPECT_EQ(step.fields.at("refused"), 0) << step.x;
+    EXPECT_EQ(step.fields.at("failed_fraction"), 0) << step.x;
     EXPECT_TRUE(step.time.measured() && step.free_time.measured());
   }
   EXPECT_EQ(levels, (std::vector<double>{0, 10, 25, 50, 75, 90, 95, 99}));
   // A hundredth of 4096 blocks is free at first: 41 lanes, give or take chance, find room, 400 do not.
   const bench_figures many = curve_of<scatter_alloc>(bench_shape::levels, 400, 1);
-  EXPECT_GT(many.curve.back().fields.at("refused"), 0.5);
-  EXPECT_EQ(many.curve.front().fields.at("refused"), 0);
+  EXPECT_GT(many.curve.back().fields.at("failed_fraction"), 0.5);
+  EXPECT_EQ(many.curve.front().fields.at("failed_fraction"), 0);
 }
 
 TEST(BenchTeam, IsAsLargeAsAsked) {

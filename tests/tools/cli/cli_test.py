@@ -311,7 +311,7 @@ class BadInput(unittest.TestCase):
             self.refuses(["explore", "AWMalloc", option, "-1"], option, "negative")
             self.refuses(["explore", "AWMalloc", option, "ten"], option, "not a whole number")
             self.refuses(["explore", "AWMalloc", option, "9" * 30], option, "too large")
-        self.refuses(["explore", "AWMalloc", "--lanes", "0"], "the least is 1")
+        self.refuses(["explore", "AWMalloc", "--lanes", "0"], "the minimum is 1")
         self.refuses(["explore", "AWMalloc", "--lanes"], "--lanes")
         for text in ("0", "-1", "nan", "inf", "soon", ""):
             self.refuses(["explore", "AWMalloc", "--seconds", text])
@@ -326,8 +326,8 @@ class BadInput(unittest.TestCase):
         self.refuses(["explore", "AWMalloc", "--pool", "1"], "64 B to 1 GiB")
 
     def test_words(self):
-        self.refuses(["demo", "--backend", "gpu"], "'gpu' is not one of cpu, cuda")
-        self.refuses(["explore", "AWMalloc", "--strategy", "luck"], "one of random, pct, both, lockstep")
+        self.refuses(["demo", "--backend", "gpu"], "gpu not in {cpu,cuda}")
+        self.refuses(["explore", "AWMalloc", "--strategy", "luck"], "luck not in {random,pct,both,lockstep}")
 
     def test_replay_tokens(self):
         for token in ("junk", "2-s1-r1", "1-s", "1-szz", "1-l0", "1-l4096", "1-m9999999999"):

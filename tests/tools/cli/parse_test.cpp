@@ -65,9 +65,9 @@ TEST(ParseCount, IsAWholeNumberInItsRange) {
   EXPECT_NE(complaint_of([] { return parse_count("-1"); }).find("negative"), std::string::npos);
   EXPECT_NE(complaint_of([] { return parse_count("18446744073709551616"); }).find("too large"),
             std::string::npos);
-  EXPECT_NE(complaint_of([] { return parse_count("6", 7); }).find("the least is 7"),
+  EXPECT_NE(complaint_of([] { return parse_count("6", 7); }).find("the minimum is 7"),
             std::string::npos);
-  EXPECT_NE(complaint_of([] { return parse_count("8", 1, 7); }).find("the most is 7"),
+  EXPECT_NE(complaint_of([] { return parse_count("8", 1, 7); }).find("the maximum is 7"),
             std::string::npos);
 }
 

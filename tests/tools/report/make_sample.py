@@ -30,9 +30,9 @@ def experiment(name, title, x, y, **more):
 def spread(name, value):
     """A median with least and most around it."""
     if value is None:
-        return {name: None, "least_" + name: None, "most_" + name: None}
-    return {name: round(value, 5), "least_" + name: round(value * chance.uniform(0.9, 1), 5),
-            "most_" + name: round(value * chance.uniform(1, 1.2), 5)}
+        return {name: None, "min_" + name: None, "max_" + name: None}
+    return {name: round(value, 5), "min_" + name: round(value * chance.uniform(0.9, 1), 5),
+            "max_" + name: round(value * chance.uniform(1, 1.2), 5)}
 
 
 def point(where, name, allocator, x, outcome="ok", series=None, **fields):
@@ -148,7 +148,7 @@ def older():
     where = {k: GPU[k] for k in GPU}
     for name in ("Quarry", "CFMMalloc"):
         for size, row in ((16, "16 B"), (256, "256 B")):
-            put(**where, allocator=name, workload="alloc", row=row, least_size=size, most_size=size, lanes=1024,
+            put(**where, allocator=name, workload="alloc", row=row, min_size=size, max_size=size, lanes=1024,
                 lanes_per_warp=32, batch=1, rounds=1, heap_bytes=1 << 20, outcome="ok", note="", repeats=5,
                 **spread("ms", size / 100), **spread("free_ms", None), atomics_per_call=None,
                 free_atomics_per_call=None, values=[], failures=0, corrupt=0, misaligned=0)

@@ -176,14 +176,14 @@ class Page(InFolder):
             data = self.data_of_lines({"kind": "experiment", "id": "e", "y": [{"field": "v", **y}]}, point(v=1.0),
                                       point(series="B", allocator="B", v=4.0))
             return [w["whole"][0]["series"] for w in data["choice"]["everyone"]["work"]]
-        for y, best in (({"unit": "ms"}, ["A"]), ({"unit": "GB/s"}, ["B"]), ({"name": "share of the heap"}, ["B"]),
+        for y, best in (({"unit": "ms"}, ["A"]), ({"unit": "GB/s"}, ["B"]), ({"name": "usable fraction"}, ["B"]),
                         ({"name": "address range / live bytes"}, ["A"]), ({"name": "triangles"}, []),
                         ({"name": "triangles", "better": "more"}, ["B"]), ({"unit": "ms", "better": "none"}, [])):
             self.assertEqual(compared(**y), best, y)
 
     def test_who_refuses_is_not_the_quicker(self):
         other = {"series": "B", "allocator": "B"}
-        for refusals in ({"failures": 3}, {"refused": 0.25}):
+        for refusals in ({"failures": 3}, {"failed_fraction": 0.25}):
             data = self.data_of_lines(point(x=1, ms=1.0, **refusals), point(x=2, ms=5.0), point(x=1, ms=4.0, **other),
                                       point(x=2, ms=4.0, **other))
             work = data["choice"]["everyone"]["work"][0]

@@ -16,8 +16,8 @@ PROGRAM = []
 TREE = ("kd-tree", "--backend", "cpu", "--triangles", "400", "--repeats", "1")
 GRAPH = ("graph", "--backend", "cpu", "--scale", "6", "--degree", "4", "--batches", "50,200", "--repeats", "1")
 ALWAYS = ("experiment", "allocator", "series", "x", "command", "backend", "device", "driver", "cuda", "compiler",
-          "commit", "date", "outcome", "note", "repeats", "ms", "least_ms", "most_ms", "free_ms", "least_free_ms",
-          "most_free_ms", "atomics_per_call", "free_atomics_per_call", "values", "failures", "corrupt", "misaligned")
+          "commit", "date", "outcome", "note", "repeats", "ms", "min_ms", "max_ms", "free_ms", "min_free_ms",
+          "max_free_ms", "atomics_per_call", "free_atomics_per_call", "values", "failures", "corrupt", "misaligned")
 
 
 def quarry(*arguments):
@@ -42,8 +42,8 @@ class Both(unittest.TestCase):
     def test_bad_input(self):
         for arguments, word in ((["kd-tree", "--scene", "no.obj"], "no.obj: can not be read"),
                                 (["kd-tree", "--scene", "thick"], "a file .obj or .ply"),
-                                (["kd-tree", "--triangles", "0"], "the least is 1"),
-                                (["kd-tree", "--triangles", "9999999"], "the most is 4194304"),
+                                (["kd-tree", "--triangles", "0"], "the minimum is 1"),
+                                (["kd-tree", "--triangles", "9999999"], "the maximum is 4194304"),
                                 (["kd-tree", "--allocators", "CFMaloc"], "did you mean CFMalloc?"),
                                 (["kd-tree", "--heap", "1K"], "1 MiB at least"),
                                 (["kd-tree", "--heap", "1000T"], "is more than"),

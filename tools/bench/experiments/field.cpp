@@ -129,8 +129,9 @@ std::vector<bench_cell> cold_and_warm(const bench_scale& scale) {
   return cells;
 }
 
-constexpr experiment_y share{"share", "share of the heap", "", "linear"};
-constexpr experiment_y refused{"refused", "requests refused", "", "linear"};
+constexpr experiment_y usable_fraction{"usable_fraction", "usable fraction", "", "linear"};
+constexpr experiment_y failed_fraction{"failed_fraction", "failed allocations / requests", "",
+                                       "linear"};
 
 }  // namespace
 
@@ -160,17 +161,17 @@ std::vector<experiment> field_experiments() {
              "Winter et al. 2021, Figure 10", "", by_threads, both, scaling<512>));
   add(survey("survey-scaling-8192", "1 to 2^20 threads allocate 8192 B, then free",
              "Winter et al. 2021, Figure 10", "", by_threads, both, scaling<8192>));
-  add(survey("survey-fragmentation",
-             "addresses from the lowest to the highest block / bytes asked for",
+  add(survey("survey-fragmentation", "address-range fragmentation after rounds of malloc and free",
              "Winter et al. 2021, Figure 11a", "100,000 threads allocate and free, 20 times",
              by_size,
-             {{"spread", "address range / live bytes", "", "log"},
-              {"most_spread", "the most in any round", "", "log"}},
+             {{"fragmentation", "address-range fragmentation", "", "log"},
+              {"max_fragmentation", "maximum of all rounds", "", "log"}},
              fragmentation)
           .taking(takes::sizes));
-  add(survey("survey-oom", "share of the heap that can be had before a malloc fails",
+  add(survey("survey-oom",
+             "usable fraction: live bytes when the first malloc fails / bytes of the heap",
              "Winter et al. 2021, Figure 11b", "a heap of a 256th of the others' size", by_size,
-             {share, milliseconds}, out_of_memory_at)
+             {usable_fraction, milliseconds}, out_of_memory_at)
           .taking(takes::sizes));
   add(survey("survey-work-64", "every thread produces 4 to 64 bytes: malloc and write",
              "Winter et al. 2021, Figure 11c", "prefix sum: lengths, sum and writing, no malloc",
@@ -195,16 +196,16 @@ std::vector<experiment> field_experiments() {
            "for 1, 2, 8 and 32 rounds; at most four fifths of the heap are asked for",
            {"round", "", "linear"},
            {{"live", "live bytes / heap", "", "linear"},
-            refused,
-            {"spread", "address range / live bytes", "", "linear"},
+            failed_fraction,
+            {"fragmentation", "address-range fragmentation", "", "linear"},
             milliseconds},
            steady));
   add(ours("recovery", "fill the heap, free all, fill it with another size",
            "64, 1024, 256, 4096 bytes in turn, twice", {"turn", "", "linear"},
-           {share, milliseconds}, recovery));
+           {usable_fraction, milliseconds}, recovery));
   add(ours("levels", "what a call costs in a heap that is nearly full",
            "256 B; holes at random places; percent of what could be had", {"full", "%", "linear"},
-           {milliseconds, free_milliseconds, refused}, levels));
+           {milliseconds, free_milliseconds, failed_fraction}, levels));
   add(ours("latency", "how long single calls take when all lanes call",
            "clock cycles on a GPU, shared accesses on the CPU", by_size,
            {{"p50", "malloc, median", "", "log"},

@@ -161,23 +161,23 @@ std::vector<experiment> workload_experiments() {
                  {milliseconds},
                  widmer}
           .as("bars"));
-  add(experiment{"extent",
+  add(experiment{"fragmentation",
                  group,
-                 "distance from the lowest to the highest block / live bytes",
+                 "address-range fragmentation after rounds of free and malloc",
                  "",
                  "five rounds in which a random half frees and allocates again",
                  by_range,
-                 {{"spread", "extent / live bytes", "", "linear"}, milliseconds},
+                 {{"fragmentation", "address-range fragmentation", "", "linear"}, milliseconds},
                  extent}
           .taking(takes::ranges)
           .as("bars"));
   add(experiment{"fill",
                  group,
-                 "share of the heap that can be had before a malloc fails",
+                 "usable fraction: live bytes when the first malloc fails / bytes of the heap",
                  "",
                  "a heap of a sixteenth of the others' size",
                  by_size,
-                 {{"share", "share of the heap", "", "linear"}, milliseconds},
+                 {{"usable_fraction", "usable fraction", "", "linear"}, milliseconds},
                  fill}
           .taking(takes::sizes)
           .as("bars"));

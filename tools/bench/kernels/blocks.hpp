@@ -220,9 +220,9 @@ class block_bench : public block_site<Allocator, Backend> {
     this->take_counts(f);
     f.repeats = 1;
     f.time = summary({milliseconds});
-    f.fields = {{"spread", f.values.back()},
-                {"first_spread", f.values.front()},
-                {"most_spread", *std::max_element(f.values.begin(), f.values.end())},
+    f.fields = {{"fragmentation", f.values.back()},
+                {"first_fragmentation", f.values.front()},
+                {"max_fragmentation", *std::max_element(f.values.begin(), f.values.end())},
                 {"rounds_done", round}};
   }
 
@@ -237,7 +237,7 @@ class block_bench : public block_site<Allocator, Backend> {
     f.repeats = 1;
     f.time = summary({full.milliseconds});
     f.values = {full.share};
-    f.fields = {{"share", full.share}};
+    f.fields = {{"usable_fraction", full.share}};
   }
 
   block_array occupied_{0};

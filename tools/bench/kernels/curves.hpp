@@ -84,8 +84,9 @@ class curve_bench : public block_site<Allocator, Backend> {
     }
     step.fields = {
         {"live", static_cast<double>(all.live) / static_cast<double>(this->request_.heap)},
-        {"spread", all.ratio},
-        {"refused", asked == 0 ? 0 : static_cast<double>(refused) / static_cast<double>(asked)}};
+        {"fragmentation", all.ratio},
+        {"failed_fraction",
+         asked == 0 ? 0 : static_cast<double>(refused) / static_cast<double>(asked)}};
   }
 
   /// Fills the heap, frees all, fills it with another size; each size twice.
@@ -104,7 +105,7 @@ class curve_bench : public block_site<Allocator, Backend> {
       f.curve.push_back({static_cast<double>(done + 1),
                          summary({full.milliseconds}),
                          summary({freed.milliseconds}),
-                         {{"share", full.share}, {"size", static_cast<double>(size)}}});
+                         {{"usable_fraction", full.share}, {"size", static_cast<double>(size)}}});
     }
     f.repeats = 1;
     f.time = summary({milliseconds});
@@ -155,10 +156,11 @@ class curve_bench : public block_site<Allocator, Backend> {
     const std::vector<void*> got = blocks.to_host();
     const auto refused = std::count(got.begin(), got.end(), nullptr);
     (void)this->give_back(team, sizes, 0, blocks.data());
-    return {static_cast<double>(percent),
-            summary(mallocs),
-            summary(frees),
-            {{"refused", static_cast<double>(refused) / static_cast<double>(cell.workers)}}};
+    return {
+        static_cast<double>(percent),
+        summary(mallocs),
+        summary(frees),
+        {{"failed_fraction", static_cast<double>(refused) / static_cast<double>(cell.workers)}}};
   }
 
   bool time_is_left(const bench_timer& timer) const {
