@@ -1,11 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The default heap in use for a long time: does it stay sound, and does it stay as small as it was?
+/// Soak test of the default heap: does the heap stay sound in long use, and does its memory use
+/// stay constant?
 ///
-/// Each lane has a slot. In every round some free their block, after a look whether it is still what they wrote, and take
-/// another one. Sizes drift to and fro between 16 B and 1 KiB, one in 4,096 is 64 KiB and one in 65,536 is 1 MiB; one slot in
-/// eight keeps its block eight times as long as the others. A line now and then, always when sizes are at their largest, says
-/// how much is live, how much of the pool nobody else could have for that, how far up it lies, and what went wrong
-/// so far. At the end all is looked at and freed.
+/// Each lane owns an entry of a table. In every round some lanes check the content of their block,
+/// free the block and allocate another one. Sizes drift up and down between 16 B and 1 KiB; one
+/// request in 4,096 is for 64 KiB, one in 65,536 for 1 MiB. One lane in eight keeps its block eight
+/// times as long as the others. When sizes are at their maximum, the program prints live bytes,
+/// used bytes, the address range of the live blocks, failed allocations and damaged blocks. At the
+/// end all blocks are checked and freed.
 
 #include "bench/kernels/run.hpp"
 #include "bench_main.hpp"
@@ -27,41 +29,42 @@ constexpr bool gpu = QUARRY_CUDA != 0;
 struct settings {
   std::uint64_t seconds = gpu ? 180 : 2;
   std::uint64_t heap = gpu ? std::uint64_t{2} << 30 : std::uint64_t{32} << 20;
-  std::uint64_t slots = 0;  // as many as fill a third of the heap, when sizes are at their largest
+  std::uint64_t lanes =
+      0;  // 0: live blocks fill a third of the heap when sizes are at their maximum
 };
 
-struct held {
+struct held_block {
   void* block;
   std::uint32_t size;
-  std::uint32_t since;  // a round
+  std::uint32_t round;  // of the malloc
 };
 
 struct soak_round {
-  static constexpr std::uint32_t last = ~std::uint32_t{0};  // all is freed
-  static constexpr std::uint32_t drift = 256;               // rounds to the largest sizes and back
+  static constexpr std::uint32_t last = ~std::uint32_t{0};  // the launch that frees all blocks
+  static constexpr std::uint32_t drift = 256;  // rounds until sizes are at their minimum again
 
   heap_type::ref_type heap;
-  std::uint64_t slots;
+  std::uint64_t lanes;
   std::uint32_t round;
-  held* table;
-  bench_judge judge;
+  held_block* table;
+  bench_checker checker;
 
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t i = simt::global_thread();
-    if (i >= slots) return;
-    held mine = table[i];
+    if (i >= lanes) return;
+    held_block mine = table[i];
     simt::lane_random dice(i | std::uint64_t{round} << 32);
     if (round != last && mine.block != nullptr && dice.below(i % 8 == 0 ? 64 : 8) != 0) return;
     if (mine.block != nullptr) {
-      if (!content(i, mine).intact(0, parts(mine.size))) judge.count_corrupt();
+      if (!content(i, mine).intact(0, parts(mine.size))) checker.count_corrupt();
       heap.free(mine.block);
       mine.block = nullptr;
     }
     if (round != last) {
       mine.size = draw(dice);
-      mine.since = round;
+      mine.round = round;
       mine.block = heap.malloc(mine.size);
-      if (judge.accept(mine.block, mine.size)) content(i, mine).write(0, parts(mine.size));
+      if (checker.accept(mine.block, mine.size)) content(i, mine).write(0, parts(mine.size));
     }
     table[i] = mine;
   }
@@ -74,30 +77,30 @@ struct soak_round {
     const std::uint32_t most = 64 + 960 * (phase < drift / 2 ? phase : drift - phase) / (drift / 2);
     return 16 + dice.below(most - 15);
   }
-  QUARRY_DEVICE static bench_block content(std::uint64_t i, const held& mine) {
-    return {mine.block, i | std::uint64_t{mine.since} << 32, mine.size};
+  QUARRY_DEVICE static bench_block content(std::uint64_t i, const held_block& mine) {
+    return {mine.block, i | std::uint64_t{mine.round} << 32, mine.size};
   }
-  /// Of a large block, one word in 64 is written: it is one lane that does it.
+  /// Returns n such that one word in n is written. One lane writes a whole block, so that large
+  /// blocks are only sampled.
   QUARRY_DEVICE static std::uint32_t parts(std::uint32_t size) { return size > 4096 ? 64 : 1; }
 };
 
 class soak {
-  static constexpr double lines = 12;  // that are printed, about
+  static constexpr double printed_lines = 12;  // approximate number
 
  public:
   explicit soak(const settings& s)
       : settings_(s),
         heap_(bytes(s.heap)),
-        slots_(s.slots != 0 ? s.slots : s.heap / 3 / 520),
-        table_(slots_),
-        counts_(bench_judge::kinds) {}
+        lanes_(s.lanes != 0 ? s.lanes : s.heap / 3 / 520),
+        table_(lanes_),
+        counts_(bench_checker::kinds) {}
 
   /// Returns an exit code.
-  int go() {
-    std::printf("%llu slots in a heap of %.0f MiB, %llu s\n",
-                static_cast<unsigned long long>(slots_), mib(settings_.heap),
-                static_cast<unsigned long long>(settings_.seconds));
-    std::printf("%8s %8s %10s %10s %12s %10s %10s\n", "s", "round", "live MiB", "taken MiB",
+  int run() {
+    std::printf("%llu lanes, heap of %.0f MiB, %llu s\n", static_cast<unsigned long long>(lanes_),
+                mib(settings_.heap), static_cast<unsigned long long>(settings_.seconds));
+    std::printf("%8s %8s %10s %10s %12s %10s %10s\n", "s", "round", "live MiB", "used MiB",
                 "range MiB", "failed", "damaged");
     const auto end = static_cast<double>(settings_.seconds);
     const bench_timer timer;
@@ -108,10 +111,10 @@ class soak {
       if (round % soak_round::drift != soak_round::drift / 2 || now < next) continue;
       print(now, round);
       if (now >= end) break;
-      next += end / lines;
+      next += end / printed_lines;
     }
     step(soak_round::last);
-    return judge();
+    return check();
   }
 
  private:
@@ -119,13 +122,13 @@ class soak {
     return static_cast<double>(n) / static_cast<double>(1 << 20);
   }
   void step(std::uint32_t round) {
-    launch<backend>(bench_team{slots_, 32}.launch_grid(),
-                    soak_round{heap_.ref(), slots_, round, table_.data(),
-                               bench_judge{0, ~std::uintptr_t{0}, counts_.data()}});
+    launch<backend>(bench_lanes{lanes_, 32}.launch_grid(),
+                    soak_round{heap_.ref(), lanes_, round, table_.data(),
+                               bench_checker{0, ~std::uintptr_t{0}, counts_.data()}});
   }
-  std::uint64_t count(bench_judge::count kind) const { return counts_.to_host()[kind]; }
+  std::uint64_t count(bench_checker::count kind) const { return counts_.to_host()[kind]; }
   std::uint64_t damaged() const {
-    return count(bench_judge::corrupt) + count(bench_judge::misaligned);
+    return count(bench_checker::corrupt) + count(bench_checker::misaligned);
   }
   void print(double seconds, std::uint32_t round) const {
     const heap_statistics s = heap_.statistics();
@@ -133,48 +136,49 @@ class soak {
     std::printf("%8.1f %8u %10.1f %10.1f %12.1f %10llu %10llu\n", seconds, round,
                 mib(s.live_bytes.value()), mib(s.pool_bytes - free),
                 mib(s.address_range_bytes.value()),
-                static_cast<unsigned long long>(count(bench_judge::failures)),
+                static_cast<unsigned long long>(count(bench_checker::failures)),
                 static_cast<unsigned long long>(damaged()));
     std::fflush(stdout);
   }
-  int judge() const {
-    const std::string wrong = heap_.check_invariants();
-    if (!wrong.empty()) std::printf("the heap is damaged: %s\n", wrong.c_str());
+  int check() const {
+    const std::string problem = heap_.check_invariants();
+    if (!problem.empty()) std::printf("invariants of the heap do not hold: %s\n", problem.c_str());
     const std::uint64_t left = heap_.statistics().live_blocks.value();
     if (left != 0)
-      std::printf("%llu blocks are live after all were freed\n",
+      std::printf("%llu blocks are live after all blocks were freed\n",
                   static_cast<unsigned long long>(left));
     if (damaged() != 0) std::printf("blocks were damaged\n");
-    const bool sound = wrong.empty() && left == 0 && damaged() == 0;
+    const bool sound = problem.empty() && left == 0 && damaged() == 0;
     if (sound) std::printf("sound\n");
     return sound ? 0 : 1;
   }
 
   settings settings_;
   heap_type heap_;
-  std::uint64_t slots_;
-  simt::array<held, backend> table_;
+  std::uint64_t lanes_;
+  simt::array<held_block, backend> table_;
   simt::array<std::uint64_t, backend> counts_;
 };
 
 constexpr std::string_view usage =
-    "usage: soak [--seconds N] [--heap SIZE] [--slots N]\n"
+    "usage: soak [--seconds N] [--heap SIZE] [--lanes N]\n"
     "\n"
-    "The default heap in use for a long time: blocks come and go, and each is looked at before it\n"
-    "is freed. Prints now and then, always when sizes are at their largest, how much is live and\n"
-    "how much of the heap is taken for that, which should not grow.\n"
+    "Soak test of the default heap: lanes allocate and free blocks of drifting sizes, and check "
+    "each\n"
+    "block before they free it. Prints live and used bytes whenever sizes are at their maximum. "
+    "The\n"
+    "used bytes should not grow.\n"
     "\n"
-    "  --seconds N   how long, and then until sizes are at their largest again\n"
-    "  --heap SIZE   such as 2G\n"
-    "  --slots N     blocks that are live at a time (default: so many that they would fill a "
-    "third\n"
-    "                of the heap with the largest sizes)\n";
+    "  --seconds N   duration; the test ends at the next maximum of the sizes\n"
+    "  --heap SIZE   for example 2G\n"
+    "  --lanes N     lanes, one block each (default: live blocks fill a third of the heap when\n"
+    "                sizes are at their maximum)\n";
 
 settings parse(int count, char** words) {
   settings s;
   read_options(count, words,
                {count_option("--seconds", s.seconds, 1, 1'000'000), size_option("--heap", s.heap),
-                count_option("--slots", s.slots, 1, 1 << 28)});
+                count_option("--lanes", s.lanes, 1, 1 << 28)});
   return s;
 }
 
@@ -183,5 +187,5 @@ settings parse(int count, char** words) {
 
 int main(int count, char** words) {
   using namespace quarry::tool;
-  return bench_main("soak", usage, count, words, [&] { return soak(parse(count, words)).go(); });
+  return bench_main("soak", usage, count, words, [&] { return soak(parse(count, words)).run(); });
 }

@@ -2,7 +2,7 @@
 #include "bench/child.hpp"
 
 #include "bench/json.hpp"
-#include "bench/patience.hpp"
+#include "bench/slow_filter.hpp"
 #include "common/child_process.hpp"
 #include "common/command.hpp"
 
@@ -18,152 +18,145 @@
 namespace quarry::tool {
 namespace {
 
-constexpr double time_to_end = 5;  // seconds, after a child's last line
+constexpr double exit_timeout = 5;  // seconds that a child may take to exit after its last line
 
-bench_figures lost(bench_outcome outcome, std::string note) {
-  bench_figures f;
-  f.outcome = outcome;
-  f.note = std::move(note);
-  return f;
+bench_result lost(bench_outcome outcome, std::string note) {
+  bench_result r;
+  r.outcome = outcome;
+  r.note = std::move(note);
+  return r;
 }
 
-/// Goes through the cells of several requests.
-class progress_of {
+/// A position in the measurements of several requests. Emits one result per measurement, in order.
+class request_cursor {
  public:
-  progress_of(const std::vector<bench_request>& requests, const bench_emit_of& emit)
-      : requests_(requests), emit_(emit) {
-    for (const bench_request& r : requests) patience_.emplace_back(r.share);
-    losses_.resize(requests.size());
-    skip();
+  request_cursor(const std::vector<bench_request>& requests, const bench_request_callback& emit)
+      : requests_(requests), emit_(emit), lost_(requests.size()) {
+    for (const bench_request& r : requests) filters_.emplace_back(r.time_limit);
+    skip_finished_requests();
   }
 
   bool at_end() const { return request_ == requests_.size(); }
-  double limit() const { return requests_[request_].limit; }
+  double timeout() const { return requests_[request_].timeout; }
 
-  /// What is left to do.
-  std::vector<bench_request> rest() const {
+  /// Returns requests that hold the measurements from the current position on.
+  std::vector<bench_request> remaining() const {
     std::vector<bench_request> all(requests_.begin() + static_cast<std::ptrdiff_t>(request_),
                                    requests_.end());
-    auto& cells = all.front().cells;
-    cells.erase(cells.begin(), cells.begin() + static_cast<std::ptrdiff_t>(cell_));
+    auto& list = all.front().measurements;
+    list.erase(list.begin(), list.begin() + static_cast<std::ptrdiff_t>(measurement_));
     return all;
   }
 
-  void done(const bench_figures& f) {
-    patience_[request_].note(cell(), f.seconds);
-    if (f.lost()) ++losses_[request_];
-    pass(f);
+  /// Emits the result of the current measurement, and moves to the next.
+  void finish(const bench_result& result) {
+    filters_[request_].note(current(), result.seconds);
+    if (result.lost()) ++lost_[request_];
+    emit_and_advance(result);
   }
-  /// What is not worth sending to a new child.
+  /// Emits a result for each measurement that is not to be run, up to the first that is.
   void leave_out() {
     while (!at_end()) {
-      const std::string slower = patience_[request_].objection(cell());
-      if (losses_[request_] >= most_lost)
-        pass(lost(bench_outcome::not_run,
-                  fmt::format("{} cells before it were lost", losses_[request_])));
-      else if (!slower.empty())
-        pass(given_up(slower));
+      const std::string reason = filters_[request_].reason_to_skip(current());
+      if (lost_[request_] >= max_lost)
+        emit_and_advance(
+            lost(bench_outcome::not_run,
+                 fmt::format("{} data points before this one were lost", lost_[request_])));
+      else if (!reason.empty())
+        emit_and_advance(given_up(reason));
       else
         return;
     }
   }
 
  private:
-  const bench_cell& cell() const { return requests_[request_].cells[cell_]; }
-  void pass(const bench_figures& f) {
-    emit_(request_, cell(), f);
-    ++cell_;
-    skip();
+  const bench_measurement& current() const {
+    return requests_[request_].measurements[measurement_];
   }
-  /// To the next request that has cells, where this one has no more.
-  void skip() {
-    while (!at_end() && cell_ == requests_[request_].cells.size()) {
+  void emit_and_advance(const bench_result& result) {
+    emit_(request_, current(), result);
+    ++measurement_;
+    skip_finished_requests();
+  }
+  void skip_finished_requests() {
+    while (!at_end() && measurement_ == requests_[request_].measurements.size()) {
       ++request_;
-      cell_ = 0;
+      measurement_ = 0;
     }
   }
 
   const std::vector<bench_request>& requests_;
-  const bench_emit_of& emit_;
-  std::vector<bench_patience> patience_;
-  std::vector<unsigned> losses_;
+  const bench_request_callback& emit_;
+  std::vector<bench_slow_filter> filters_;  // one for each request
+  std::vector<unsigned> lost_;              // measurements, for each request
   std::size_t request_ = 0;
-  std::size_t cell_ = 0;
+  std::size_t measurement_ = 0;
 };
 
-std::string to_text(const std::vector<bench_request>& requests) {
-  nlohmann::ordered_json all = nlohmann::ordered_json::array();
-  for (const bench_request& r : requests) all.push_back(to_json(r));
-  return all.dump();
-}
-
-std::vector<bench_request> requests_from(const char* text) {
-  using json = nlohmann::ordered_json;
+std::vector<bench_request> parse_requests(const char* text) {
+  using nlohmann::json;
   const json j = std::string_view(text) == "-" ? json::parse(std::cin) : json::parse(text);
-  std::vector<bench_request> all;
-  if (j.is_object())
-    all.push_back(request_from_json(j));
-  else
-    for (const json& one : j) all.push_back(request_from_json(one));
-  return all;
+  if (j.is_object()) return {j.get<bench_request>()};
+  return j.get<std::vector<bench_request>>();
 }
 
 }  // namespace
 
-void bench_in_children(const std::vector<bench_request>& requests, const bench_emit_of& emit) {
-  progress_of work(requests, emit);
-  while (work.leave_out(), !work.at_end()) {
+void measure_in_children(const std::vector<bench_request>& requests,
+                         const bench_request_callback& emit) {
+  using read_status = child_process::read_status;
+  request_cursor cursor(requests, emit);
+  while (cursor.leave_out(), !cursor.at_end()) {
     child_process child({"/proc/self/exe", std::string(bench_child_command), "-"},
-                        to_text(work.rest()));
-    using read_status = child_process::read_status;
-    auto state = read_status::line;
-    for (bool was_lost = false; !was_lost && !work.at_end();) {
+                        nlohmann::json(cursor.remaining()).dump());
+    auto status = read_status::line;
+    for (bool was_lost = false; !was_lost && !cursor.at_end();) {
       std::string line;
-      const double limit = work.limit();
-      state = child.read_line(line, limit);
-      if (state == read_status::line) {
-        if (!line.starts_with('{')) continue;
-        const bench_figures f = figures_from_json(nlohmann::ordered_json::parse(line));
-        was_lost = f.lost();
-        work.done(f);
+      const double timeout = cursor.timeout();
+      status = child.read_line(line, timeout);
+      if (status == read_status::line) {
+        if (!line.starts_with('{')) continue;  // a kernel may print
+        const auto result = nlohmann::json::parse(line).get<bench_result>();
+        was_lost = result.lost();
+        cursor.finish(result);
         continue;
       }
-      if (state == read_status::timed_out) child.kill();
+      if (status == read_status::timed_out) child.kill();
       const std::string end = child.wait();
-      bench_figures f = state == read_status::timed_out
-                            ? lost(bench_outcome::timed_out, fmt::format("after {} s", limit))
-                            : lost(bench_outcome::crashed, end.empty() ? "exit code 0" : end);
-      if (state == read_status::timed_out) f.seconds = limit;
-      work.done(f);
+      bench_result result = status == read_status::timed_out
+                                ? lost(bench_outcome::timed_out, fmt::format("after {} s", timeout))
+                                : lost(bench_outcome::crashed, end.empty() ? "exit code 0" : end);
+      if (status == read_status::timed_out) result.seconds = timeout;
+      cursor.finish(result);
       was_lost = true;
     }
-    std::string nothing;
-    if (state == read_status::line) (void)child.read_line(nothing, time_to_end);
+    std::string ignored;
+    if (status == read_status::line) (void)child.read_line(ignored, exit_timeout);
   }
 }
 
-void bench_in_children(const bench_request& request, const bench_emit& emit) {
-  bench_in_children(
+void measure_in_children(const bench_request& request, const bench_callback& emit) {
+  measure_in_children(
       std::vector<bench_request>{request},
-      [&](std::size_t, const bench_cell& cell, const bench_figures& f) { emit(cell, f); });
+      [&](std::size_t, const bench_measurement& m, const bench_result& r) { emit(m, r); });
 }
 
 int bench_child(const char* text, const bench_runner& run) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what we find
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a child without a parent has no reader
   try {
-    for (const bench_request& request : requests_from(text))
-      run(request, [](const bench_cell&, const bench_figures& f) {
-        fmt::print("{}\n", to_json(f).dump());
+    for (const bench_request& request : parse_requests(text))
+      run(request, [](const bench_measurement&, const bench_result& r) {
+        fmt::print("{}\n", nlohmann::json(r).dump());
         std::fflush(stdout);
       });
-  } catch (const std::exception&) {  // it was emitted
+  } catch (const std::exception&) {  // The runner has already emitted the error as a result.
     return exit_check_failed;
   }
   return exit_success;
 }
 
 int bench_child(const char* text) {
-  return bench_child(text, [](const bench_request& request, const bench_emit& emit) {
+  return bench_child(text, [](const bench_request& request, const bench_callback& emit) {
     (request.backend == "cuda" ? run_bench_cuda : run_bench_cpu)(request, emit);
   });
 }

@@ -1,16 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Requests in processes of their own, so that an allocator that hangs or crashes costs one cell.
+/// Runs requests in child processes, so that an allocator that hangs or crashes costs one data
+/// point.
 ///
-///   parent                      child: this program again, as `quarry bench-cell -`
-///   bench_in_children  ──requests (JSON, stdin)──▶  bench_child
-///          emit       ◀──────a line a cell───────
+///   parent                       child: this program again, as `quarry bench-child -`
+///   measure_in_children  ── requests (JSON, stdin) ──▶  bench_child
+///          emit          ◀── one line per result ─────
 ///
-/// A cell whose line does not come in time, or whose process dies, is lost; a new child goes on with the next.
-/// After `most_lost` lost cells of a request the rest of it is not run: it would only take as long again. What
-/// has more to do than a cell that took too long is given up (bench_patience.hpp).
+/// A measurement is lost if its line does not arrive within the timeout, or if the process dies.
+/// The parent then starts a new child for the remaining measurements. After `max_lost` lost
+/// measurements of a request, the parent does not run the rest of the request. Measurements with
+/// more work than a slow one are given up (slow_filter.hpp).
 
-#include "bench/bench.hpp"
+#include "bench/request.hpp"
 
 #include <string>
 #include <string_view>
@@ -18,21 +20,24 @@
 
 namespace quarry::tool {
 
-inline constexpr std::string_view bench_child_command = "bench-cell";
-inline constexpr unsigned most_lost = 2;
+inline constexpr std::string_view bench_child_command = "bench-child";
+inline constexpr unsigned max_lost = 2;
 
-/// The number of a request, and what one of its cells gave.
-using bench_emit_of =
-    std::function<void(std::size_t request, const bench_cell&, const bench_figures&)>;
+/// Called with the index of a request, and with one of its measurements and the result.
+using bench_request_callback =
+    std::function<void(std::size_t request, const bench_measurement&, const bench_result&)>;
 
-/// Emits every cell of the requests once, in order. One process does all of them, while none is lost.
-void bench_in_children(const std::vector<bench_request>& requests, const bench_emit_of& emit);
-void bench_in_children(const bench_request& request, const bench_emit& emit);
+/// Calls `emit` once for each measurement of the requests, in order. One child runs all requests,
+/// unless a measurement is lost.
+void measure_in_children(const std::vector<bench_request>& requests,
+                         const bench_request_callback& emit);
+void measure_in_children(const bench_request& request, const bench_callback& emit);
 
-/// The child: does the requests with `run` and writes a line a cell to stdout. Returns an exit code.
-/// `requests` is the text of one, of an array of them, or "-": it comes from stdin.
+/// The main function of the child: runs the requests with `run`, and writes one line per result to
+/// stdout. `requests` is the JSON text of a request or of an array of requests, or "-": then the
+/// child reads the text from stdin. Returns an exit code.
 int bench_child(const char* requests, const bench_runner& run);
-/// With the allocators of the library.
+/// The same with the allocators of the library.
 int bench_child(const char* requests);
 
 }  // namespace quarry::tool

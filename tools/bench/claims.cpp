@@ -12,8 +12,8 @@
 namespace quarry::tool {
 namespace {
 
-/// Of the ratios of two curves, which one.
-enum class pick : std::uint8_t { at_x, least, most };
+/// Which of the ratios of two curves a claim is about.
+enum class pick : std::uint8_t { at_x, min, max };
 
 struct claim_rule {
   std::string_view id;
@@ -24,7 +24,7 @@ struct claim_rule {
   std::string_view slower;  // series
   std::string_view faster;
   pick which;
-  double x = 0;  // for at_x
+  double x = 0;  // pick::at_x only
 };
 
 constexpr std::string_view paper_fdg = "FDGMalloc, over CudaMalloc";
@@ -37,15 +37,15 @@ const std::vector<claim_rule>& rules() {
        "xmalloc-2-quarter", "CudaMalloc", "XMalloc", pick::at_x, 32},
       {"xmalloc-coalescing", "Huang et al. 2013", "coalescing alone: 50 x", 50, "xmalloc-5",
        "CudaMalloc", "CudaMalloc, coalesced", pick::at_x, 32},
-      {"fdgmalloc-least", "Widmer et al. 2013", "10 to 1000 x over CUDA's malloc: the least", 10,
-       "fdgmalloc-5", "CudaMalloc", paper_fdg, pick::least},
-      {"fdgmalloc-most", "Widmer et al. 2013", "10 to 1000 x over CUDA's malloc: the most", 1000,
-       "fdgmalloc-5", "CudaMalloc", paper_fdg, pick::most},
-      {"fdgmalloc-superblocks", "Widmer et al. 2013", "superblocks bring 10 to 300 x: the most",
-       300, "fdgmalloc-5", "FDGMalloc, no superblocks", paper_fdg, pick::most},
+      {"fdgmalloc-least", "Widmer et al. 2013", "10 to 1000 x over CUDA's malloc: minimum", 10,
+       "fdgmalloc-5", "CudaMalloc", paper_fdg, pick::min},
+      {"fdgmalloc-most", "Widmer et al. 2013", "10 to 1000 x over CUDA's malloc: maximum", 1000,
+       "fdgmalloc-5", "CudaMalloc", paper_fdg, pick::max},
+      {"fdgmalloc-superblocks", "Widmer et al. 2013", "superblocks bring 10 to 300 x: maximum", 300,
+       "fdgmalloc-5", "FDGMalloc, no superblocks", paper_fdg, pick::max},
       {"cfmmalloc-scatter", "Vinkler, Havran 2014",
-       "CFMMalloc is 1.50 to 1.97 x slower than ScatterAlloc: the most", 1.97, "cmalloc-3c",
-       "CFMMalloc", "ScatterAlloc", pick::most},
+       "CFMMalloc is 1.50 to 1.97 x slower than ScatterAlloc: maximum", 1.97, "cmalloc-3c",
+       "CFMMalloc", "ScatterAlloc", pick::max},
   };
   return all;
 }
@@ -66,13 +66,13 @@ std::vector<bench_claim> claims_of(const std::vector<bench_point>& points) {
   for (const claim_rule& rule : rules()) {
     const auto slower = curve_of(points, rule.experiment, rule.slower);
     const auto faster = curve_of(points, rule.experiment, rule.faster);
-    std::vector<std::pair<double, double>> ratios;  // and where
+    std::vector<std::pair<double, double>> ratios;  // {ratio, x}
     for (const auto& [x, ms] : slower)
       if (const auto at = faster.find(x);
           at != faster.end() && (rule.which != pick::at_x || x == rule.x))
         ratios.emplace_back(ms / at->second, x);
     if (ratios.empty()) continue;
-    const auto [ours, x] = rule.which == pick::most
+    const auto [ours, x] = rule.which == pick::max
                                ? *std::max_element(ratios.begin(), ratios.end())
                                : *std::min_element(ratios.begin(), ratios.end());
     claims.push_back(

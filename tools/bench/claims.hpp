@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What the papers say about speed, beside what was measured here, for the same work.
+/// Claims of the papers about speed, each beside the ratio that was measured here for the same
+/// workload.
 
 #include "bench/points.hpp"
 
@@ -18,7 +19,7 @@ struct bench_claim {
   std::string how;
 };
 
-/// Those for which both sides were measured.
+/// Returns the claims for which both series were measured.
 std::vector<bench_claim> claims_of(const std::vector<bench_point>& points);
 
 nlohmann::ordered_json claim_record(const bench_claim& claim, const bench_environment& where);

@@ -36,10 +36,10 @@ bench_environment describe_host() {
   return e;
 }
 
-void check_heap(std::uint64_t size, const backend_info& backend, const std::string& who) {
+void check_heap(std::uint64_t size, const backend_info& backend, const std::string& option) {
   if (size > backend.memory)
-    throw input_error(fmt::format("{}: a heap of {} is more than {} has: {}", who, to_text(size),
-                                  backend.name, to_text(backend.memory)));
+    throw input_error(fmt::format("{}: a heap of {} is more than the memory of {}: {}", option,
+                                  to_text(size), backend.name, to_text(backend.memory)));
 }
 
 }  // namespace quarry::tool

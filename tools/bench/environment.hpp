@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Where figures are measured: the machine that was asked for, and its description in the record.
+/// The backend that the user asked for, and its description in the record.
 
-#include "bench/bench.hpp"
+#include "bench/request.hpp"
 #include "common/backend_info.hpp"
 
 #include <cstdint>
@@ -10,15 +10,18 @@
 
 namespace quarry::tool {
 
-/// "cpu", "cuda", or "": a GPU if there is one. Throws input_error where it can not run.
+/// Returns the backend with this name: "cpu", "cuda", or "" for a GPU if there is one, else the
+/// CPU. Throws input_error if the backend cannot run on this host.
 backend_info choose_backend(const std::string& wanted);
 
-/// Of now, with the commit that this program was built from.
+/// Describes the backend, with the current time and the commit that this program was built from.
 bench_environment describe(const backend_info& backend);
-/// Of what runs on plain threads and processes.
+/// Describes this host, for measurements on plain threads and processes.
 bench_environment describe_host();
 
-/// "--heap 1T": more than the machine has is an input_error.
-void check_heap(std::uint64_t size, const backend_info& backend, const std::string& who = "--heap");
+/// Throws input_error if a heap of `size` bytes exceeds the memory of the backend. `option` is the
+/// option that the message names.
+void check_heap(std::uint64_t size, const backend_info& backend,
+                const std::string& option = "--heap");
 
 }  // namespace quarry::tool

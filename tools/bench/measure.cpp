@@ -30,20 +30,20 @@ std::size_t table_width() {
   return size.ws_col;
 }
 
-/// What is kept: a file of lines, a document, or both.
-class record_keeper {
+/// Writes records to a file (--out), collects them in one JSON document (--json), or both.
+class record_writer {
  public:
-  record_keeper(const std::string& name, bool json) : json_(json), file_(name) {}
-  void experiment(const nlohmann::ordered_json& line) { keep(line, "experiments"); }
-  void point(const nlohmann::ordered_json& line) { keep(line, "points"); }
-  void claim(const nlohmann::ordered_json& line) { keep(line, "claims"); }
+  record_writer(const std::string& name, bool json) : json_(json), file_(name) {}
+  void experiment(const nlohmann::ordered_json& line) { add(line, "experiments"); }
+  void point(const nlohmann::ordered_json& line) { add(line, "points"); }
+  void claim(const nlohmann::ordered_json& line) { add(line, "claims"); }
   void print(bool ok) {
     document_["ok"] = ok;
     fmt::print("{}\n", document_.dump(2));
   }
 
  private:
-  void keep(const nlohmann::ordered_json& line, const char* list) {
+  void add(const nlohmann::ordered_json& line, const char* list) {
     file_.add(line);
     if (json_) document_[list].push_back(line);
   }
@@ -56,28 +56,29 @@ class record_keeper {
                                       {"claims", nlohmann::ordered_json::array()}};
 };
 
-/// The bar, with the time that is left if the rest goes as fast.
-class cell_counter {
+/// Shows a progress bar with an estimate of the remaining time.
+class measurement_counter {
  public:
-  explicit cell_counter(std::size_t total) : total_(total) {}
+  explicit measurement_counter(std::size_t total) : total_(total) {}
 
   void next(std::string_view what) {
     ++done_;
     show(what);
   }
   void show(std::string_view what) {
-    const double share =
+    const double fraction =
         static_cast<double>(done_) / static_cast<double>(std::max<std::size_t>(total_, 1));
-    const double gone =
+    const double elapsed =
         std::chrono::duration<double>(std::chrono::steady_clock::now() - begin_).count();
-    std::string text = fmt::format("{}/{} cells", done_, total_);
-    if (share > 0.02 && gone > 2) text += ", about " + left(gone / share - gone) + " left";
-    bar_.show(share, fmt::format("{}: {}", text, what));
+    std::string text = fmt::format("{}/{} measurements", done_, total_);
+    if (fraction > 0.02 && elapsed > 2)
+      text += ", about " + time_text(elapsed / fraction - elapsed) + " left";
+    progress_.show(fraction, fmt::format("{}: {}", text, what));
   }
-  void clear() { bar_.clear(); }
+  void clear() { progress_.clear(); }
 
  private:
-  static std::string left(double seconds) {
+  static std::string time_text(double seconds) {
     return seconds < 90 ? fmt::format("{:.0f} s", seconds)
                         : fmt::format("{:.0f} min", seconds / 60);
   }
@@ -85,28 +86,29 @@ class cell_counter {
   std::size_t total_;
   std::size_t done_ = 0;
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
-  progress bar_;
+  progress progress_;
 };
 
 void print_heading(const bench_plan& p) {
-  fmt::print("{} experiments: {} lanes on {}, heap {}, medians of {}.\n", p.experiments.size(),
-             grouped(p.scale.lanes), p.backend.description, to_text(p.scale.heap),
-             p.request.repeats);
+  fmt::print("{} experiments: {} lanes on {}, heap {}, median of {} passes.\n",
+             p.experiments.size(), grouped(p.scale.lanes), p.backend.description,
+             to_text(p.scale.heap), p.request.repeats);
   if (!p.gpu())
     fmt::print(
-        "Times are the CPU executor's: they say nothing about a GPU; counts of atomics are "
+        "Times are those of the CPU executor and do not predict a GPU. Counts of atomics are "
         "exact.\n");
   std::fflush(stdout);
 }
 
-std::size_t cells_in(const std::vector<bench_batch_of_jobs>& batches) {
+std::size_t measurements_in(const std::vector<bench_job_batch>& batches) {
   std::size_t n = 0;
-  for (const bench_batch_of_jobs& batch : batches)
-    for (const bench_job& job : batch) n += job.request.cells.size();
+  for (const bench_job_batch& batch : batches)
+    for (const bench_job& job : batch) n += job.request.measurements.size();
   return n;
 }
 
-/// Registers are of the compiler that counted them, whatever machine is measured.
+/// Returns the environment of an experiment. Register counts come from the compiler that produced
+/// the cost ledger, whatever backend is measured.
 bench_environment where_of(const experiment& e, const bench_plan& p) {
   if (!e.from_ledger()) return p.where;
   bench_environment ledger = p.where;
@@ -120,24 +122,24 @@ bench_environment where_of(const experiment& e, const bench_plan& p) {
 class experiment_run {
  public:
   experiment_run(const bench_options& o, const bench_plan& p)
-      : plan_(p), keeper_(o.out, o.json), json_(o.json) {
+      : plan_(p), records_(o.out, o.json), json_(o.json) {
     for (const experiment* e : p.experiments) {
       jobs_.push_back(jobs_of(p, *e));
-      total_ += cells_in(jobs_.back());
+      total_ += measurements_in(jobs_.back());
     }
   }
 
   int run() {
     if (!json_) print_heading(plan_);
-    cell_counter counter(total_);
+    measurement_counter counter(total_);
     for (std::size_t i = 0; i < jobs_.size(); ++i) {
       const experiment& e = *plan_.experiments[i];
       if (subjects_of(e, plan_.allocators).empty()) continue;
-      keeper_.experiment(experiment_record(e, plan_.gpu()));
+      records_.experiment(experiment_record(e, plan_.gpu()));
       const std::size_t first = points_.size();
       if (e.from_ledger())
-        for (const bench_point& p : points_of_ledger(e, subjects_of(e, plan_.allocators))) keep(p);
-      for (const bench_batch_of_jobs& batch : jobs_[i]) measure(e, batch, counter);
+        for (const bench_point& p : points_of_ledger(e, subjects_of(e, plan_.allocators))) add(p);
+      for (const bench_job_batch& batch : jobs_[i]) measure(e, batch, counter);
       if (json_) continue;
       counter.clear();
       fmt::print("\n{}", experiment_text(e, in_order(first), table_width(), plan_.gpu()));
@@ -148,57 +150,58 @@ class experiment_run {
   }
 
  private:
-  void measure(const experiment& e, const bench_batch_of_jobs& batch, cell_counter& counter) {
+  void measure(const experiment& e, const bench_job_batch& batch, measurement_counter& counter) {
     std::vector<bench_request> requests;
     for (const bench_job& job : batch) requests.push_back(job.request);
     const auto what = [&](std::size_t job) {
       return fmt::format("{}, {}", e.id, batch[std::min(job, batch.size() - 1)].subject.series);
     };
     counter.show(what(0));
-    bench_in_children(requests,
-                      [&](std::size_t job, const bench_cell& cell, const bench_figures& f) {
-                        for (const bench_point& p : points_of(e, batch[job].subject, cell, f))
-                          keep(p);
-                        counter.next(what(job));
-                      });
+    measure_in_children(requests,
+                        [&](std::size_t job, const bench_measurement& m, const bench_result& r) {
+                          for (const bench_point& p : points_of(e, batch[job].subject, m, r))
+                            add(p);
+                          counter.next(what(job));
+                        });
   }
 
-  /// The points of an experiment, as the allocators were typed.
+  /// Returns the points from index `first` on, in the order in which the user named the allocators.
   std::vector<bench_point> in_order(std::size_t first) const {
     std::vector<bench_point> these(points_.begin() + static_cast<std::ptrdiff_t>(first),
                                    points_.end());
-    const auto place = [&](const bench_point& p) {
+    const auto position = [&](const bench_point& p) {
       return std::find(plan_.allocators.begin(), plan_.allocators.end(), p.allocator);
     };
     std::stable_sort(these.begin(), these.end(),
-                     [&](const auto& a, const auto& b) { return place(a) < place(b); });
+                     [&](const auto& a, const auto& b) { return position(a) < position(b); });
     return these;
   }
 
-  void keep(const bench_point& p) {
+  void add(const bench_point& p) {
     points_.push_back(p);
-    keeper_.point(point_record(p, where_of(*p.of, plan_), plan_.command(*p.of, p.allocator)));
+    records_.point(point_record(p, where_of(*p.of, plan_), plan_.command(*p.of, p.allocator)));
   }
 
   int finish() {
     const std::vector<bench_claim> claims = claims_of(points_);
-    for (const bench_claim& c : claims) keeper_.claim(claim_record(c, plan_.where));
+    for (const bench_claim& c : claims) records_.claim(claim_record(c, plan_.where));
     const bool ok = std::all_of(points_.begin(), points_.end(),
-                                [](const bench_point& p) { return p.figures.sound(); });
+                                [](const bench_point& p) { return p.result.sound(); });
     if (json_) {
-      keeper_.print(ok);
+      records_.print(ok);
     } else {
-      fmt::print("\n{}", verdict_text(points_));
+      fmt::print("\n{}", check_summary_text(points_));
       if (!claims.empty())
-        fmt::print("\nWhat the papers say, and here:\n\n{}", claims_text(claims));
+        fmt::print("\nClaims of the papers, and what was measured here:\n\n{}",
+                   claims_text(claims));
     }
     return ok ? exit_success : exit_check_failed;
   }
 
   const bench_plan& plan_;
-  record_keeper keeper_;
+  record_writer records_;
   bool json_;
-  std::vector<std::vector<bench_batch_of_jobs>> jobs_;
+  std::vector<std::vector<bench_job_batch>> jobs_;
   std::size_t total_ = 0;
   std::vector<bench_point> points_;
 };

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Runs a plan: every experiment for every allocator, with a bar; prints tables, and keeps the record.
+/// Runs a plan: every experiment for every allocator, with a progress bar. Prints a table for each
+/// experiment and writes the record.
 
 #include "bench/plan.hpp"
 

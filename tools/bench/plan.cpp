@@ -14,9 +14,9 @@ namespace {
 
 constexpr std::string_view baseline = "baseline";
 
-/// Each once, in the order they came.
+/// Looks up each part of a list with `find`. Returns the distinct values in the order of the list.
 template <class Value, class Find>
-std::vector<Value> found_in(const std::string& text, Find&& find) {
+std::vector<Value> find_each(const std::string& text, Find&& find) {
   std::vector<Value> all;
   for (const std::string& part : split(text))
     for (const Value& one : find(part))
@@ -34,9 +34,10 @@ std::vector<std::string_view> find_subjects(const std::string& typed) {
 std::vector<const experiment*> choose_experiments(const bench_options& o) {
   if (o.experiments.empty() && o.workloads.empty()) return find_experiments("all");
   std::vector<const experiment*> chosen;
-  if (!o.experiments.empty()) chosen = found_in<const experiment*>(o.experiments, find_experiments);
+  if (!o.experiments.empty())
+    chosen = find_each<const experiment*>(o.experiments, find_experiments);
   if (o.workloads.empty()) return chosen;
-  const auto workloads = found_in<const experiment*>(o.workloads, [](const std::string& typed) {
+  const auto workloads = find_each<const experiment*>(o.workloads, [](const std::string& typed) {
     return find_experiments(typed == "all" ? "workloads" : typed);
   });
   for (const experiment* e : workloads)
@@ -48,7 +49,7 @@ void choose_heap_states(bench_scale& scale, const std::string& typed) {
   scale.warm = scale.cold = false;
   for (const std::string& part : split(typed)) {
     if (part != "warm" && part != "cold")
-      throw input_error(fmt::format("--heap-state: '{}' is not one of cold, warm", part));
+      throw input_error(fmt::format("--heap-state: '{}' not in {{cold,warm}}", part));
     (part == "warm" ? scale.warm : scale.cold) = true;
   }
 }
@@ -58,8 +59,8 @@ std::uint64_t default_heap(bool gpu, bool quick) {
   return quick ? (64_MiB).value() : (512_MiB).value();
 }
 
-/// What was typed and changes the figures.
-std::string typed_options(const bench_options& o, const bench_plan& p) {
+/// Returns the options that change the results, as the user typed them.
+std::string relevant_options(const bench_options& o, const bench_plan& p) {
   std::string text = "--backend " + p.backend.name;
   if (o.quick) text += " --quick";
   if (o.lanes != 0) text += fmt::format(" --lanes {}", o.lanes);
@@ -71,29 +72,31 @@ std::string typed_options(const bench_options& o, const bench_plan& p) {
   return text;
 }
 
-/// Whether its blocks come from the system's malloc, of which a process has one.
-bool is_the_systems(const std::string& runner) {
-  bool systems = false;
+/// True if the blocks come from the system's malloc, whose heap belongs to the process.
+bool uses_system_heap(const std::string& runner) {
+  bool system_heap = false;
   const auto look = [&](auto entry) {
-    if (entry.name == runner) systems = !decltype(entry)::type::can.owns_pool;
+    if (entry.name == runner) system_heap = !decltype(entry)::type::can.owns_pool;
   };
   for_each_allocator(look);
   for_each_allocator(look, bench_variants{});
-  return systems;
+  return system_heap;
 }
 
-/// Splits cells where another heap is needed.
+/// Groups measurements into jobs. A new job starts where the heap changes.
 std::vector<bench_job> jobs_of(const bench_plan& plan, const bench_subject& subject,
-                               const std::vector<bench_cell>& cells, bool systems) {
+                               const std::vector<bench_measurement>& measurements,
+                               bool system_heap) {
   std::vector<bench_job> jobs;
-  for (bench_cell cell : cells) {
-    if (cell.heap == 0) cell.heap = plan.scale.heap;
-    if (jobs.empty() || jobs.back().request.heap != cell.heap || (systems && cell.cold)) {
+  for (bench_measurement measurement : measurements) {
+    if (measurement.heap_bytes == 0) measurement.heap_bytes = plan.scale.heap;
+    if (jobs.empty() || jobs.back().request.heap_bytes != measurement.heap_bytes ||
+        (system_heap && measurement.cold)) {
       jobs.push_back({subject, plan.request});
       jobs.back().request.allocator = subject.runner;
-      jobs.back().request.heap = cell.heap;
+      jobs.back().request.heap_bytes = measurement.heap_bytes;
     }
-    jobs.back().request.cells.push_back(cell);
+    jobs.back().request.measurements.push_back(measurement);
   }
   return jobs;
 }
@@ -107,7 +110,7 @@ std::string bench_plan::command(const experiment& e, std::string_view allocator)
 
 bench_plan make_plan(const bench_options& o) {
   bench_plan p;
-  p.allocators = found_in<std::string_view>(o.allocators, find_subjects);
+  p.allocators = find_each<std::string_view>(o.allocators, find_subjects);
   p.experiments = choose_experiments(o);
   p.scale.quick = o.quick;
   p.scale.sizes = o.sizes;
@@ -115,26 +118,26 @@ bench_plan make_plan(const bench_options& o) {
   check_sizes(p.experiments, p.scale);
   p.backend = choose_backend(o.backend);
   p.scale.gpu = p.gpu();
-  const unsigned magnitude = (p.gpu() ? 20 : 14) - (o.quick ? 4 : 0);
-  p.scale.lanes = o.lanes != 0 ? o.lanes : std::uint64_t{1} << magnitude;
+  const unsigned log2_lanes = (p.gpu() ? 20 : 14) - (o.quick ? 4 : 0);
+  p.scale.lanes = o.lanes != 0 ? o.lanes : std::uint64_t{1} << log2_lanes;
   p.scale.heap = o.heap != 0 ? o.heap : default_heap(p.gpu(), o.quick);
   p.request.backend = p.backend.name;
   p.request.repeats = o.repeats != 0 ? o.repeats : o.quick ? 3 : 5;
-  p.request.limit = static_cast<double>(o.timeout);
-  p.request.share = o.time_limit != 0 ? o.time_limit : o.quick ? 0.25 : 1;
+  p.request.timeout = static_cast<double>(o.timeout);
+  p.request.time_limit = o.time_limit != 0 ? o.time_limit : o.quick ? 0.25 : 1;
   check_heap(p.scale.heap, p.backend);
   p.where = describe(p.backend);
-  p.common_options = typed_options(o, p);
+  p.common_options = relevant_options(o, p);
   return p;
 }
 
-std::vector<bench_batch_of_jobs> jobs_of(const bench_plan& plan, const experiment& e) {
-  std::vector<bench_batch_of_jobs> batches(1);
-  const std::vector<bench_cell> cells = cells_of(e, plan.scale);
+std::vector<bench_job_batch> jobs_of(const bench_plan& plan, const experiment& e) {
+  std::vector<bench_job_batch> batches(1);
+  const std::vector<bench_measurement> measurements = measurements_of(e, plan.scale);
   for (const bench_subject& subject : subjects_of(e, plan.allocators)) {
-    const bool systems = is_the_systems(subject.runner);
-    for (bench_job& job : jobs_of(plan, subject, cells, systems)) {
-      if (systems)
+    const bool system_heap = uses_system_heap(subject.runner);
+    for (bench_job& job : jobs_of(plan, subject, measurements, system_heap)) {
+      if (system_heap)
         batches.push_back({std::move(job)});
       else
         batches.front().push_back(std::move(job));

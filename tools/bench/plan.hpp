@@ -1,14 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// From what was typed to what is run.
+/// Turns the options of the command line into requests.
 ///
-///   plan   machine, scale and limits, all defaults filled in
-///   job    cells of one experiment for one subject and one heap: a request
-///   batch  jobs that share a process. Heaps of the system's malloc do not: what one leaves behind, the next
-///          would find.
+///   plan    backend, scale and limits, with all defaults filled in
+///   job     one request: measurements of one experiment for one subject and one heap
+///   batch   jobs that share a process. Allocators over the system's malloc get a process each,
+///           since that heap keeps what an earlier job left in it.
 
-#include "bench/bench.hpp"
-#include "bench/experiments/experiments.hpp"
+#include "bench/experiments/experiment.hpp"
+#include "bench/request.hpp"
 #include "common/backend_info.hpp"
 
 #include <cstdint>
@@ -18,11 +18,11 @@
 
 namespace quarry::tool {
 
-/// The command line; 0 and "" stand for: as the machine and --quick say.
+/// The options of the command line. 0 and "" stand for defaults that depend on backend and --quick.
 struct bench_options {
   std::string backend;
   std::string allocators = "all";
-  std::string experiments;  // and groups
+  std::string experiments;  // ids and groups
   std::string workloads;
   std::string heap_state = "warm";
   std::vector<size_range> sizes;
@@ -44,24 +44,25 @@ struct bench_plan {
   std::vector<std::string_view> allocators;
   std::vector<const experiment*> experiments;
   bench_scale scale;
-  bench_request request;       // what all requests have in common
-  std::string common_options;  // of the command line, for the record
+  bench_request request;       // the part that all requests have in common
+  std::string common_options;  // options for command()
 
   bool gpu() const { return backend.name == "cuda"; }
-  /// What to type to have the curve of an allocator again.
+  /// Returns the command that measures the curve of an allocator again.
   std::string command(const experiment& e, std::string_view allocator) const;
 };
 
-/// Throws input_error.
+/// Throws input_error if an option is invalid.
 bench_plan make_plan(const bench_options& options);
 
 struct bench_job {
   bench_subject subject;
   bench_request request;
 };
-using bench_batch_of_jobs = std::vector<bench_job>;
+using bench_job_batch = std::vector<bench_job>;
 
-/// All jobs of an experiment: first those that share a process, in order, then each of the others.
-std::vector<bench_batch_of_jobs> jobs_of(const bench_plan& plan, const experiment& e);
+/// Returns all jobs of an experiment: first the batch of jobs that share a process, then one batch
+/// for each job that needs its own process.
+std::vector<bench_job_batch> jobs_of(const bench_plan& plan, const experiment& e);
 
 }  // namespace quarry::tool

@@ -14,28 +14,71 @@ using json = nlohmann::ordered_json;
 
 std::optional<double> measured(double n) { return n < 0 ? std::nullopt : std::optional<double>(n); }
 
-std::string row_of(const bench_step& step) {
-  std::string row = fmt::format("{}", step.x);
+/// "3", or "3: 64 B" if the steps differ in their block size.
+std::string x_label_of(const bench_step& step) {
+  std::string label = fmt::format("{}", step.x);
   if (const auto at = step.fields.find("size"); at != step.fields.end()) {
     const auto size = static_cast<std::uint64_t>(at->second);
-    row += ": " + size_text({size, size});
+    label += ": " + size_text({size, size});
   }
-  return row;
+  return label;
+}
+
+json number(double n) { return n < 0 ? json() : json(n); }
+
+void add_parameters(json& j, const bench_measurement& m) {
+  j["min_size"] = m.sizes.least;
+  j["max_size"] = m.sizes.most;
+  j["lanes"] = m.lanes;
+  j["lanes_per_warp"] = m.lanes_per_warp;
+  j["threads_per_block"] = m.threads_per_block;
+  j["batch"] = m.batch;
+  j["rounds"] = m.rounds;
+  j["loads"] = json::array();
+  for (const bench_load& l : m.loads) j["loads"].push_back({l.batch, l.size});
+  j["turnover"] = m.turnover;
+  j["occupied"] = m.occupied;
+  j["heap_bytes"] = m.heap_bytes;
+  j["heap_state"] = m.cold ? "cold" : "warm";
+}
+
+void add_time(json& j, const std::string& name, const bench_time& t) {
+  j[name] = number(t.median);
+  j["min_" + name] = number(t.min);
+  j["max_" + name] = number(t.max);
+}
+
+void add_result(json& j, const bench_result& r) {
+  j["outcome"] = outcome_text(r.outcome);
+  j["note"] = r.note;
+  j["repeats"] = r.repeats;
+  add_time(j, "ms", r.time);
+  add_time(j, "free_ms", r.free_time);
+  j["atomics_per_call"] = number(r.atomics);
+  j["free_atomics_per_call"] = number(r.free_atomics);
+  j["values"] = r.values;
+  j["seconds"] = r.seconds;
+  j["failures"] = r.failures;
+  j["corrupt"] = r.corrupt;
+  j["misaligned"] = r.misaligned;
 }
 
 }  // namespace
 
 std::vector<bench_point> points_of(const experiment& e, const bench_subject& subject,
-                                   const bench_cell& cell, const bench_figures& figures) {
-  bench_point point{&e, subject.allocator, subject.series, cell.x, cell.row, cell, figures};
-  if (!cell.variant.empty()) point.series += ", " + cell.variant;
-  if (figures.curve.empty()) return {point};
+                                   const bench_measurement& measurement,
+                                   const bench_result& result) {
+  bench_point point{
+      &e,    subject.allocator, subject.series, measurement.x, measurement.x_label, measurement,
+      result};
+  if (!measurement.variant.empty()) point.series += ", " + measurement.variant;
+  if (result.curve.empty()) return {point};
   std::vector<bench_point> all;
-  for (const bench_step& step : figures.curve) {
+  for (const bench_step& step : result.curve) {
     all.push_back(point);
     all.back().x = step.x;
-    all.back().row = row_of(step);
-    bench_figures& f = all.back().figures;
+    all.back().x_label = x_label_of(step);
+    bench_result& f = all.back().result;
     f.time = step.time;
     f.free_time = step.free_time;
     for (const auto& [name, value] : step.fields) f.fields[name] = value;
@@ -49,13 +92,13 @@ std::vector<bench_point> points_of_ledger(const experiment& e,
   std::vector<bench_point> all;
   for (const bench_subject& s : subjects) {
     bench_point point{&e, s.allocator, s.series, 0, "one malloc, one free", {}, {}};
-    point.cell.experiment = e.id;
-    point.cell.row = point.row;
+    point.measurement.experiment = e.id;
+    point.measurement.x_label = point.x_label;
     if (const auto registers = registers_of(s.allocator)) {
-      point.figures.fields["registers"] = *registers;
+      point.result.fields["registers"] = *registers;
     } else {
-      point.figures.outcome = bench_outcome::skipped;
-      point.figures.note = "nobody counted them";
+      point.result.outcome = bench_outcome::skipped;
+      point.result.note = "not in the cost ledger";
     }
     all.push_back(point);
   }
@@ -63,7 +106,7 @@ std::vector<bench_point> points_of_ledger(const experiment& e,
 }
 
 std::optional<double> value_of(const bench_point& point, std::string_view field) {
-  const bench_figures& f = point.figures;
+  const bench_result& f = point.result;
   if (f.outcome != bench_outcome::ok) return std::nullopt;
   if (field == "ms") return measured(f.time.median);
   if (field == "free_ms") return measured(f.free_time.median);
@@ -78,9 +121,9 @@ std::vector<experiment_y> shown_by(const experiment& e, bool gpu) {
   if (gpu || e.from_ledger()) return all;
   for (const experiment_y& y : e.y) {
     if (y.field == "ms")
-      all.push_back({"atomics_per_call", "atomics a call", "", "linear", y.better});
+      all.push_back({"atomics_per_call", "atomics per call", "", "linear", y.better});
     if (y.field == "free_ms")
-      all.push_back({"free_atomics_per_call", "atomics a free", "", "linear", y.better});
+      all.push_back({"free_atomics_per_call", "atomics per free", "", "linear", y.better});
   }
   return all;
 }
@@ -109,18 +152,14 @@ json point_record(const bench_point& point, const bench_environment& where,
             {"experiment", point.of->id},
             {"allocator", point.allocator},
             {"series", point.series},
-            {"x", point.of->x.scale == "category" ? json(point.row) : json(point.x)},
-            {"x_label", point.row},
+            {"x", point.of->x.scale == "category" ? json(point.x_label) : json(point.x)},
+            {"x_label", point.x_label},
             {"command", command}};
   j.update(environment_fields(where));
-  json cell = to_json(point.cell);
-  for (const char* known : {"experiment", "x_label", "x", "variant", "shape"}) cell.erase(known);
-  j.update(cell);
-  json figures = to_json(point.figures);
-  for (const char* inner : {"fields", "curve"}) figures.erase(inner);
-  j.update(figures);
-  for (const auto& [name, value] : point.figures.fields) j[name] = value;
-  // What the experiment is about is there in any case.
+  add_parameters(j, point.measurement);
+  add_result(j, point.result);
+  for (const auto& [name, value] : point.result.fields) j[name] = value;
+  // The fields of the experiment are always present; null means not measured.
   for (const experiment_y& y : point.of->y)
     if (!j.contains(y.field)) j[std::string(y.field)] = nullptr;
   return j;

@@ -1,13 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Points of curves: what cells gave, one by one, and as lines of the record.
+/// Data points, and the lines of the record that describe them.
 ///
-///   experiment   {"kind":"experiment", …}   its axis and what is measured; before its first point
-///   point        {"kind":"point", …}        flat: where, what was asked, what was measured
-///   claim        {"kind":"claim", …}        a paper's figure beside ours (bench_claims.hpp)
+///   experiment   {"kind":"experiment", …}   axes and measured fields; precedes its first point
+///   point        {"kind":"point", …}        flat: environment, parameters, results
+///   claim        {"kind":"claim", …}        a number of a paper beside ours (claims.hpp)
+///
+/// docs/bench.md lists the keys.
 
-#include "bench/bench.hpp"
-#include "bench/experiments/experiments.hpp"
+#include "bench/experiments/experiment.hpp"
+#include "bench/request.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -18,27 +20,29 @@
 
 namespace quarry::tool {
 
+/// One allocator at one x value of an experiment.
 struct bench_point {
   const experiment* of = nullptr;
   std::string allocator;
-  std::string series;
+  std::string series;  // name of the curve
   double x = 0;
-  std::string row;  // x for people
-  bench_cell cell;
-  bench_figures figures;
+  std::string x_label;  // x as text
+  bench_measurement measurement;
+  bench_result result;
 };
 
-/// One, or one for each step that the cell went through.
+/// Returns the data points of a measurement: one, or one for each step of its curve.
 std::vector<bench_point> points_of(const experiment& e, const bench_subject& subject,
-                                   const bench_cell& cell, const bench_figures& figures);
-/// Registers, which nobody measures here.
+                                   const bench_measurement& measurement,
+                                   const bench_result& result);
+/// Returns the data points of an experiment that reads the cost ledger instead of measuring.
 std::vector<bench_point> points_of_ledger(const experiment& e,
                                           const std::vector<bench_subject>& subjects);
 
-/// A figure by the name that records have for it; nothing where it was not measured.
+/// Returns the value of a record's field; nothing if the field was not measured.
 std::optional<double> value_of(const bench_point& point, std::string_view field);
 
-/// What the experiment shows on this machine: where atomics are counted, those too.
+/// Returns the fields that the experiment shows. The CPU backend adds the counts of atomics.
 std::vector<experiment_y> shown_by(const experiment& e, bool gpu);
 
 nlohmann::ordered_json experiment_record(const experiment& e, bool gpu);

@@ -10,12 +10,12 @@ namespace quarry::tool {
 record_file::record_file(const std::string& name) {
   if (name.empty()) return;
   file_.open(name, std::ios::app);
-  if (!file_) throw input_error(fmt::format("--out: {} can not be written", name));
+  if (!file_) throw input_error(fmt::format("--out: {} cannot be written", name));
 }
 
 void record_file::add(const nlohmann::ordered_json& line) {
   if (file_.is_open())
-    file_ << line << std::endl;  // NOLINT(performance-avoid-endl): a crash loses nothing
+    file_ << line << std::endl;  // NOLINT(performance-avoid-endl): a crash loses no record
 }
 
 nlohmann::ordered_json environment_fields(const bench_environment& where) {

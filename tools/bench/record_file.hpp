@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The file that --out names: lines of JSON, appended, each complete once it is there. docs/bench.md tells what
-/// they hold.
+/// record_file: the file that --out names. Each record is one line of JSON, appended and flushed at
+/// once, so that a crash loses no record. docs/bench.md describes the records.
 
-#include "bench/bench.hpp"
+#include "bench/request.hpp"
 
 #include <nlohmann/json.hpp>
 
@@ -14,7 +14,7 @@ namespace quarry::tool {
 
 class record_file {
  public:
-  /// An empty name: nothing is kept. Throws input_error where the file can not be written.
+  /// With an empty name, records are discarded. Throws input_error if the file cannot be written.
   explicit record_file(const std::string& name);
 
   void add(const nlohmann::ordered_json& line);
@@ -23,7 +23,7 @@ class record_file {
   std::ofstream file_;
 };
 
-/// The keys by which a line says where it was measured.
+/// Returns the keys of a record that describe the environment.
 nlohmann::ordered_json environment_fields(const bench_environment& where);
 
 }  // namespace quarry::tool

@@ -16,51 +16,53 @@ namespace {
 
 using point_text = std::function<std::string(const bench_point&)>;
 
-/// The distinct ones, in the order they came.
+/// Returns the distinct texts of the points, in order of first occurrence.
 std::vector<std::string> distinct(const std::vector<bench_point>& points, const point_text& of) {
   std::vector<std::string> all;
   for (const bench_point& p : points)
     if (std::find(all.begin(), all.end(), of(p)) == all.end()) all.push_back(of(p));
   return all;
 }
-std::string row_of(const bench_point& p) { return p.row; }
+std::string x_label_of(const bench_point& p) { return p.x_label; }
 std::string series_of(const bench_point& p) { return p.series; }
 
-/// Curves may have many points: the last and some between. Where none was measured there is none.
+/// Returns the x values to show. Of a long curve the table shows the last point and evenly spaced
+/// others.
 std::vector<std::string> rows_of(const std::vector<bench_point>& points) {
-  constexpr std::size_t most = 17;
+  constexpr std::size_t max_rows = 17;
   std::vector<bench_point> measured;
   for (const bench_point& p : points)
-    if (p.figures.outcome == bench_outcome::ok || p.cell.shape < bench_shape::steady)
+    if (p.result.outcome == bench_outcome::ok ||
+        p.measurement.workload < bench_workload::steady_state)
       measured.push_back(p);
-  const std::vector<std::string> rows = distinct(measured, row_of);
-  if (rows.size() <= most) return rows;
+  const std::vector<std::string> rows = distinct(measured, x_label_of);
+  if (rows.size() <= max_rows) return rows;
   std::vector<std::string> some;
-  const std::size_t step = (rows.size() + most - 1) / most;
+  const std::size_t step = (rows.size() + max_rows - 1) / max_rows;
   for (std::size_t i = (rows.size() - 1) % step; i < rows.size(); i += step)
     some.push_back(rows[i]);
   return some;
 }
 
-/// Who was measured at all; the others are in the notes.
+/// Returns the series that were measured. The notes list the others.
 std::vector<std::string> columns_of(const std::vector<bench_point>& points) {
   std::vector<bench_point> tried;
   for (const bench_point& p : points)
-    if (p.figures.outcome != bench_outcome::skipped) tried.push_back(p);
+    if (p.result.outcome != bench_outcome::skipped) tried.push_back(p);
   return distinct(tried, series_of);
 }
 
-/// What tables show of an experiment: its first two figures.
-std::vector<experiment_y> figures_of(const experiment& e) {
+/// Returns the fields that a table shows: the first two of the experiment.
+std::vector<experiment_y> main_fields(const experiment& e) {
   return {e.y.begin(), e.y.begin() + std::min<std::ptrdiff_t>(2, std::ssize(e.y))};
 }
 
 std::string cell_text(const bench_point& p, const std::vector<experiment_y>& shown) {
-  if (p.figures.outcome == bench_outcome::skipped) return "-";
-  if (p.figures.outcome != bench_outcome::ok) return std::string(outcome_text(p.figures.outcome));
+  if (p.result.outcome == bench_outcome::skipped) return "-";
+  if (p.result.outcome != bench_outcome::ok) return std::string(outcome_text(p.result.outcome));
   std::vector<std::string> parts;
   for (const experiment_y& y : shown)
-    if (const auto value = value_of(p, y.field)) parts.push_back(figure_text(*value));
+    if (const auto value = value_of(p, y.field)) parts.push_back(number_text(*value));
   return parts.empty() ? "-" : joined(parts, " / ");
 }
 
@@ -72,7 +74,7 @@ std::string tables(const std::vector<bench_point>& points, std::size_t width,
   std::map<std::string, std::size_t> widths;
   for (const std::string& c : columns) widths[c] = c.size();
   for (const bench_point& p : points) {
-    const std::string& cell = cells[p.row][p.series] = text(p);
+    const std::string& cell = cells[p.x_label][p.series] = text(p);
     widths[p.series] = std::max(widths[p.series], cell.size());
   }
   std::size_t first_column = 0;
@@ -96,42 +98,39 @@ std::string tables(const std::vector<bench_point>& points, std::size_t width,
   return out;
 }
 
-/// Of all timed cells, the one whose passes differ most.
-std::string spread_text(const std::vector<bench_point>& points) {
+/// Describes the data point whose passes vary most.
+std::string variation_text(const std::vector<bench_point>& points) {
   const bench_point* widest = nullptr;
-  const auto spread = [](const bench_point& p) {
-    return p.figures.time.most / p.figures.time.least;
-  };
+  const auto variation = [](const bench_point& p) { return p.result.time.max / p.result.time.min; };
   for (const bench_point& p : points) {
-    if (p.figures.outcome != bench_outcome::ok || p.figures.repeats < 2 ||
-        p.figures.time.least <= 0)
+    if (p.result.outcome != bench_outcome::ok || p.result.repeats < 2 || p.result.time.min <= 0)
       continue;
-    if (widest == nullptr || spread(p) > spread(*widest)) widest = &p;
+    if (widest == nullptr || variation(p) > variation(*widest)) widest = &p;
   }
   if (widest == nullptr) return {};
-  const bench_figures& f = widest->figures;
-  return fmt::format("widest spread: {}, {}: {} to {} ms, median {} of {}\n", widest->series,
-                     widest->row, figure_text(f.time.least), figure_text(f.time.most),
-                     figure_text(f.time.median), f.repeats);
+  const bench_result& f = widest->result;
+  return fmt::format("largest variation: {}, {}: {} to {} ms, median {} ms of {} passes\n",
+                     widest->series, widest->x_label, number_text(f.time.min),
+                     number_text(f.time.max), number_text(f.time.median), f.repeats);
 }
 
-/// What was lost or skipped, each reason once.
+/// Lists lost and skipped data points, grouped by reason.
 std::string notes_text(const std::vector<bench_point>& points) {
   const auto why = [](const bench_point& p) {
-    return p.figures.note.empty()
+    return p.result.note.empty()
                ? std::string()
-               : fmt::format("{} ({})", outcome_text(p.figures.outcome), p.figures.note);
+               : fmt::format("{} ({})", outcome_text(p.result.outcome), p.result.note);
   };
   std::string out;
   for (const std::string& reason : distinct(points, why)) {
     if (reason.empty()) continue;
-    std::vector<std::string> who;
+    std::vector<std::string> affected;
     for (const bench_point& p : points) {
-      const std::string name = fmt::format("{} {}", p.series, p.cell.row);
-      if (why(p) == reason && std::find(who.begin(), who.end(), name) == who.end())
-        who.push_back(name);
+      const std::string name = fmt::format("{} {}", p.series, p.measurement.x_label);
+      if (why(p) == reason && std::find(affected.begin(), affected.end(), name) == affected.end())
+        affected.push_back(name);
     }
-    out += fmt::format("{}: {}\n", reason, joined(who));
+    out += fmt::format("{}: {}\n", reason, joined(affected));
   }
   return out;
 }
@@ -147,53 +146,53 @@ std::string names_of(const std::vector<experiment_y>& shown) {
 
 std::string experiment_text(const experiment& e, const std::vector<bench_point>& points,
                             std::size_t width, bool gpu) {
-  const std::vector<experiment_y> shown = figures_of(e);
+  const std::vector<experiment_y> shown = main_fields(e);
   std::string out = fmt::format("{}: {}{}\n", e.id, e.title,
                                 e.source.empty() ? "" : fmt::format(" ({})", e.source));
   out += fmt::format("{}{}{}\n\n", e.x.name, e.x.name.empty() ? "" : ": ", names_of(shown));
   out += tables(points, width, [&](const bench_point& p) { return cell_text(p, shown); }) + "\n";
-  const auto counted = [](const bench_point& p) { return p.figures.atomics >= 0; };
+  const auto counted = [](const bench_point& p) { return p.result.atomics >= 0; };
   if (!gpu && std::any_of(points.begin(), points.end(), counted)) {
     const std::vector<experiment_y> atomics = {{"atomics_per_call", "", "", ""},
                                                {"free_atomics_per_call", "", "", ""}};
-    out += "atomics a call:\n\n" +
+    out += "atomics per call:\n\n" +
            tables(points, width, [&](const bench_point& p) { return cell_text(p, atomics); }) +
            "\n";
   }
-  return out + spread_text(points) + notes_text(points);
+  return out + variation_text(points) + notes_text(points);
 }
 
-std::string verdict_text(const std::vector<bench_point>& points) {
+std::string check_summary_text(const std::vector<bench_point>& points) {
   table wrong({{"experiment"},
-               {""},
+               {"x"},
                {"allocator"},
-               {"failures", right},
+               {"failed", right},
                {"corrupt", right},
                {"misaligned", right}});
   std::size_t checked = 0;
   std::size_t listed = 0;
   const bench_point* before = nullptr;
   for (const bench_point& p : points) {
-    // Steps of one cell were checked together.
+    // The steps of one curve were checked together.
     const bool same = before != nullptr && before->of == p.of && before->series == p.series &&
-                      before->cell.row == p.cell.row;
+                      before->measurement.x_label == p.measurement.x_label;
     before = &p;
     if (same || p.of->from_ledger()) continue;
-    const bench_figures& f = p.figures;
+    const bench_result& f = p.result;
     if (f.outcome == bench_outcome::ok) ++checked;
     if (f.failures + f.corrupt + f.misaligned == 0) continue;
     ++listed;
-    wrong.add({std::string(p.of->id), p.cell.row, p.series, grouped(f.failures), grouped(f.corrupt),
-               grouped(f.misaligned)});
+    wrong.add({std::string(p.of->id), p.measurement.x_label, p.series, grouped(f.failures),
+               grouped(f.corrupt), grouped(f.misaligned)});
   }
   const std::string all =
-      fmt::format("{} cells were checked: every block was written and read back.\n", checked);
-  if (listed == 0) return all + "None failed, was corrupt or misaligned.\n";
-  return all +
-         fmt::format("In {} of them blocks were missing or wrong:\n\n{}", listed, wrong.text());
+      fmt::format("{} data points were checked: every block was written and read back.\n", checked);
+  if (listed == 0) return all + "No allocation failed; no block was corrupt or misaligned.\n";
+  return all + fmt::format("{} data points had failed allocations or damaged blocks:\n\n{}", listed,
+                           wrong.text());
 }
 
-std::string figure_text(double n) {
+std::string number_text(double n) {
   if (n < 0) return "-";
   if (n >= 1e7) return fmt::format("{:.2g}", n);
   return fmt::format("{:.{}f}", n, n < 9.9995 ? 3 : n < 99.95 ? 1 : 0);

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The benchmark's figures for people.
+/// Results of the benchmark as text tables.
 
 #include "bench/points.hpp"
 
@@ -10,15 +10,17 @@
 
 namespace quarry::tool {
 
-/// All of one experiment: a row a place on its axis, a column a curve; broken where it would be wider than
-/// `width`. Below it what was lost or skipped, and the widest spread.
+/// Returns the table of one experiment: one row for each x value, one column for each curve. A
+/// table wider than `width` is split. Below the table: the data points that were lost or skipped,
+/// and the data point whose passes vary most.
 std::string experiment_text(const experiment& e, const std::vector<bench_point>& points,
                             std::size_t width, bool gpu);
 
-/// Every cell whose blocks were not sound or not all there, a line each; or that there is none.
-std::string verdict_text(const std::vector<bench_point>& points);
+/// Returns a table of the data points with failed allocations or damaged blocks, or a sentence that
+/// there are none.
+std::string check_summary_text(const std::vector<bench_point>& points);
 
-/// "0.040", "12.3", "4160".
-std::string figure_text(double figure);
+/// Formats a number with about four digits: "0.040", "12.3", "4160".
+std::string number_text(double number);
 
 }  // namespace quarry::tool

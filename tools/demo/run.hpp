@@ -101,7 +101,7 @@ class demo_run {
     const auto first = std::find(found.begin(), found.end(), 1);
     if (first == found.end()) return;
     fail(std::to_string(std::count(found.begin(), found.end(), 1)) +
-         " blocks were written by somebody else, the first is that of lane " +
+         " blocks lost their content, the first is that of lane " +
          std::to_string(first - found.begin()));
   }
 

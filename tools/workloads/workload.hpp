@@ -10,8 +10,8 @@
 /// A program that hangs or crashes costs its point and those after it in the same process; the
 /// record says so.
 
-#include "bench/bench.hpp"
 #include "bench/record_file.hpp"
+#include "bench/request.hpp"
 #include "common/backend_info.hpp"
 
 #include <CLI/CLI.hpp>

@@ -2,7 +2,7 @@
 #pragma once
 /// Small requests, for the tests of `quarry bench`.
 
-#include "bench/bench.hpp"
+#include "bench/request.hpp"
 
 #include <cstdint>
 #include <string>
@@ -10,12 +10,12 @@
 
 namespace quarry::tool {
 
-inline bench_cell cell_of(std::uint64_t size, std::uint64_t lanes = 100) {
-  bench_cell c;
+inline bench_measurement measurement_of(std::uint64_t size, std::uint64_t lanes = 100) {
+  bench_measurement c;
   c.experiment = "alloc";
-  c.row = std::to_string(size);
+  c.x_label = std::to_string(size);
   c.sizes = {size, size};
-  c.workers = lanes;
+  c.lanes = lanes;
   return c;
 }
 
@@ -24,10 +24,10 @@ inline bench_request request_of(const std::string& allocator,
   bench_request r;
   r.backend = "cpu";
   r.allocator = allocator;
-  r.heap = 1 << 20;
+  r.heap_bytes = 1 << 20;
   r.repeats = 2;
-  r.limit = 60;
-  for (const std::uint64_t size : sizes) r.cells.push_back(cell_of(size));
+  r.timeout = 60;
+  for (const std::uint64_t size : sizes) r.measurements.push_back(measurement_of(size));
   return r;
 }
 

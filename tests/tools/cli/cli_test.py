@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""The quarry command as people use it: what it prints, and how it ends.
+"""Runs the `quarry` command: checks output, error messages and exit codes.
 
 usage: cli_test.py PROGRAM [TEST...]      PROGRAM may be several words: a launcher and the program
 """
@@ -46,7 +46,7 @@ class Help(unittest.TestCase):
 
 
 class List(unittest.TestCase):
-    def test_json_tells_what_each_can_do(self):
+    def test_json_lists_the_abilities(self):
         out = json.loads(quarry("list", "--json").stdout)
         self.assertEqual(out["pool_bytes"], 1 << 30)
         by_name = {a["name"]: a for a in out["allocators"]}
@@ -55,24 +55,24 @@ class List(unittest.TestCase):
         self.assertFalse(by_name["CudaMalloc"]["owns_pool"])
         self.assertEqual(by_name["AtomicMalloc"]["metadata_bytes"], 8)
 
-    def test_table_names_all(self):
+    def test_table_names_all_allocators(self):
         result = quarry("list")
         self.assertEqual(result.returncode, 0)
         for name in names():
             self.assertEqual(result.stdout.count(f"\n{name} "), 2, name)
 
-    def test_pool_takes_sizes(self):
+    def test_pool_accepts_sizes(self):
         for text, size in (("16G", 16 << 30), ("64KiB", 64 << 10), ("4096", 4096)):
             out = json.loads(quarry("list", "--json", "--pool", text).stdout)
             self.assertEqual(out["pool_bytes"], size)
 
-    def test_too_small_a_pool_has_no_metadata(self):
+    def test_a_pool_that_is_too_small_has_no_metadata(self):
         for a in json.loads(quarry("list", "--json", "--pool", "1").stdout)["allocators"]:
             self.assertIsNone(a["metadata_bytes"])
 
 
 class Explore(unittest.TestCase):
-    def test_one(self):
+    def test_one_allocator(self):
         result = quarry("explore", "AWMalloc", "--schedules", "500")
         self.assertEqual(result.returncode, 0, result.stdout)
         self.assertRegex(result.stdout, r"^AWMalloc +sound +500 schedules in")
@@ -82,7 +82,7 @@ class Explore(unittest.TestCase):
             out = json.loads(quarry("explore", name, "--schedules", "10", "--json").stdout)
             self.assertEqual([a["name"] for a in out["allocators"]], ["CudaMalloc"])
 
-    def test_all(self):
+    def test_all_allocators(self):
         result = quarry("explore", "all", "--schedules", "100", "--json")
         out = json.loads(result.stdout)
         self.assertEqual([a["name"] for a in out["allocators"]], names())
@@ -95,17 +95,18 @@ class Explore(unittest.TestCase):
             return json.loads(out)["allocators"][0]["steps"]
 
         base = steps()
-        self.assertEqual(steps(), base)  # a seed decides everything
+        self.assertEqual(steps(), base)  # the seed determines the schedules
         for more in (["--lanes", "3"], ["--blocks", "1"], ["--operations", "2"], ["--seed", "77"],
-                     ["--strategy", "pct"], ["--strategy", "random"], ["--strategy", "lockstep"], ["--pool", "4K"]):
+                     ["--strategy", "pct"], ["--strategy", "random"], ["--strategy", "lockstep"],
+                     ["--pool", "4K"]):
             self.assertNotEqual(steps(*more), base, more)
 
-    def test_seconds_end_it(self):
+    def test_seconds_limit_the_exploration(self):
         out = json.loads(quarry("explore", "AWMalloc", "--seconds", "0.2", "--json").stdout)
         self.assertGreater(out["allocators"][0]["schedules"], 0)
         self.assertGreaterEqual(out["allocators"][0]["seconds"], 0.2)
 
-    def test_replay_tells_every_step(self):
+    def test_replay_prints_every_step(self):
         token = "1-s2a-l3-b2-o4-m1024-p8-r2a-x50000"
         result = quarry("explore", "AWMalloc", "--replay", token)
         self.assertEqual(result.returncode, 0)
@@ -135,7 +136,7 @@ class Costs(unittest.TestCase):
         for name in names():
             self.assertEqual(result.stdout.count(f"\n{name} "), 3, name)
 
-    def test_twice_the_same(self):
+    def test_counts_are_reproducible(self):
         self.assertEqual(quarry("costs", "--json").stdout, quarry("costs", "--json").stdout)
 
 
@@ -159,7 +160,7 @@ class Demo(unittest.TestCase):
         self.assertEqual(len(result.stderr.splitlines()), len(names()))
         self.assertNotIn("\r", result.stderr)
 
-    def test_lanes_that_fill_no_block(self):
+    def test_lanes_that_fill_no_thread_block(self):
         for lanes in ("1", "33", "257"):
             result = quarry("demo", "--backend", "cpu", "--lanes", lanes, "--size", "1-5000")
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -175,7 +176,7 @@ class Map(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             return file.read_bytes()
 
-    def test_json_covers_the_pool_and_agrees_with_the_figures(self):
+    def test_json_covers_the_pool_and_agrees_with_the_statistics(self):
         for allocator in ("Quarry", "CFMalloc", "AtomicMalloc"):
             result = quarry("map", "--json", "--allocator", allocator, *self.SMALL)
             self.assertEqual(result.returncode, 0, result.stderr)
@@ -191,7 +192,7 @@ class Map(unittest.TestCase):
                 self.assertEqual(live, out["live_bytes"])
                 self.assertEqual(sum(p["live"] for p in out["pieces"]), out["live_blocks"])
 
-    def test_a_seed_means_one_picture(self):
+    def test_a_seed_determines_the_picture(self):
         first, again, other = (self.drawn("a.svg", "--seed", s) for s in ("1", "1", "2"))
         self.assertEqual(first, again)
         self.assertNotEqual(first, other)
@@ -203,7 +204,7 @@ class Map(unittest.TestCase):
         size = min(p["size"] for p in pieces)
         self.assertEqual(len(cells), sum(p["size"] for p in pieces) // size)
 
-    def test_record_is_a_line_for_the_report(self):
+    def test_record_is_read_by_the_report(self):
         with tempfile.TemporaryDirectory() as folder:
             file, page = pathlib.Path(folder) / "maps.jsonl", pathlib.Path(folder) / "page.html"
             for allocator in ("Quarry", "CFMalloc"):
@@ -235,34 +236,39 @@ class Map(unittest.TestCase):
         width, height = struct.unpack(">II", chunks[b"IHDR"][:8])
         self.assertEqual(len(zlib.decompress(chunks[b"IDAT"])), height * (3 * width + 1))
 
-    def test_who_can_not_tell_says_so(self):
+    def test_an_allocator_without_a_map_is_an_error(self):
         result = quarry("map", "--allocator", "XMalloc")
         self.assertEqual(result.returncode, 2)
         self.assertIn("can not tell", result.stderr)
-        self.assertEqual(quarry("map", "--output", "/no/such/folder/a.svg", *self.SMALL).returncode, 2)
+        self.assertEqual(quarry("map", "--output", "/no/such/folder/a.svg", *self.SMALL).returncode,
+                         2)
 
 
 class Measure(unittest.TestCase):
     SCRIPT = str(pathlib.Path(__file__).resolve().parents[3] / "scripts" / "measure")
 
     def measure(self, *arguments):
-        return subprocess.run([self.SCRIPT, "--quarry", " ".join(PROGRAM), *arguments], capture_output=True, text=True,
+        return subprocess.run([self.SCRIPT, "--quarry", " ".join(PROGRAM), *arguments],
+                              capture_output=True, text=True,
                               timeout=100)
 
-    def test_parts_end_up_on_one_page(self):
+    def test_all_parts_are_on_one_page(self):
         with tempfile.TemporaryDirectory() as folder:
             result = self.measure("--backend", "cpu", "--quick", "--only", "map,bench", "--bench",
                                   "--experiments widmer --allocators Quarry", folder)
             self.assertEqual(result.returncode, 0, result.stderr)
             self.assertIn("report.html", result.stdout)
-            lines = [json.loads(line) for line in (pathlib.Path(folder) / "results.jsonl").read_text().splitlines()]
+            text = (pathlib.Path(folder) / "results.jsonl").read_text()
+            lines = [json.loads(line) for line in text.splitlines()]
             self.assertEqual({line["kind"] for line in lines}, {"map", "experiment", "point"})
             for name in ("report.html", "results.md"):
                 self.assertIn("widmer", (pathlib.Path(folder) / name).read_text())
 
     def test_bad_input(self):
-        for arguments, word in (([], "usage"), (["a", "b"], "one folder"), (["--fast", "a"], "unknown option --fast"),
-                                (["--only", "heap", "a"], "unknown part heap"), (["a", "--only"], "needs a value"),
+        for arguments, word in (([], "usage"), (["a", "b"], "expected one folder"),
+                                (["--fast", "a"], "unknown option --fast"),
+                                (["--only", "heap", "a"], "unknown part heap"),
+                                (["a", "--only"], "needs a value"),
                                 (["--quarry", "/no/program", "a"], "no program")):
             result = self.measure(*arguments)
             self.assertEqual(result.returncode, 2, arguments)
@@ -270,10 +276,11 @@ class Measure(unittest.TestCase):
 
 
 class Region(unittest.TestCase):
-    def test_figures_for_the_report(self):
+    def test_records_are_read_by_the_report(self):
         with tempfile.TemporaryDirectory() as folder:
             file, page = pathlib.Path(folder) / "r.jsonl", pathlib.Path(folder) / "r.md"
-            result = quarry("region", "fragmentation", "--steps", "2000", "--samples", "4", "--out", str(file))
+            result = quarry("region", "fragmentation", "--steps", "2000", "--samples", "4", "--out",
+                            str(file))
             self.assertEqual(result.returncode, 0, result.stderr)
             lines = [json.loads(line) for line in file.read_text().splitlines()]
             self.assertEqual([line["id"] for line in lines if line["kind"] == "experiment"],
@@ -287,7 +294,7 @@ class Region(unittest.TestCase):
 
 
 class BadInput(unittest.TestCase):
-    def refuses(self, arguments, *words):
+    def rejects(self, arguments, *words):
         result = quarry(*arguments)
         self.assertEqual(result.returncode, 2, arguments)
         self.assertEqual(result.stdout, "")
@@ -297,42 +304,43 @@ class BadInput(unittest.TestCase):
             self.assertIn(word, result.stderr)
 
     def test_commands(self):
-        self.refuses(["lst"], "no command 'lst'", "did you mean list?", "explore, costs")
-        self.refuses(["--frobnicate"], "--frobnicate")
-        self.refuses(["list", "extra"], "unexpected: extra", "quarry list --help")
+        self.rejects(["lst"], "no command 'lst'", "did you mean list?", "explore, costs")
+        self.rejects(["--frobnicate"], "--frobnicate")
+        self.rejects(["list", "extra"], "unexpected: extra", "quarry list --help")
 
     def test_allocators(self):
-        self.refuses(["explore", "AtomicMaloc"], "did you mean AtomicMalloc?", *names())
-        self.refuses(["explore", "zzz"], "no allocator 'zzz'", *names())
-        self.refuses(["explore"], "ALLOCATOR is required")
+        self.rejects(["explore", "AtomicMaloc"], "did you mean AtomicMalloc?", *names())
+        self.rejects(["explore", "zzz"], "no allocator 'zzz'", *names())
+        self.rejects(["explore"], "ALLOCATOR is required")
 
     def test_numbers(self):
         for option in ("--lanes", "--blocks", "--operations", "--schedules", "--seed"):
-            self.refuses(["explore", "AWMalloc", option, "-1"], option, "negative")
-            self.refuses(["explore", "AWMalloc", option, "ten"], option, "not a whole number")
-            self.refuses(["explore", "AWMalloc", option, "9" * 30], option, "too large")
-        self.refuses(["explore", "AWMalloc", "--lanes", "0"], "the minimum is 1")
-        self.refuses(["explore", "AWMalloc", "--lanes"], "--lanes")
+            self.rejects(["explore", "AWMalloc", option, "-1"], option, "negative")
+            self.rejects(["explore", "AWMalloc", option, "ten"], option, "not a whole number")
+            self.rejects(["explore", "AWMalloc", option, "9" * 30], option, "too large")
+        self.rejects(["explore", "AWMalloc", "--lanes", "0"], "the minimum is 1")
+        self.rejects(["explore", "AWMalloc", "--lanes"], "--lanes")
         for text in ("0", "-1", "nan", "inf", "soon", ""):
-            self.refuses(["explore", "AWMalloc", "--seconds", text])
+            self.rejects(["explore", "AWMalloc", "--seconds", text])
 
     def test_sizes(self):
-        self.refuses(["list", "--pool", "1Q"], "--pool", "'1Q' is not a size", "1.5MiB")
-        self.refuses(["list", "--pool", "-1G"], "negative")
-        self.refuses(["list", "--pool", "16E"], "64 bits")
-        self.refuses(["demo", "--size", "0"], "at least one byte")
-        self.refuses(["demo", "--size", "64-16"], "smaller size comes first")
-        self.refuses(["demo", "--backend", "cpu", "--lanes", "1000000", "--size", "1G"], "pool")
-        self.refuses(["explore", "AWMalloc", "--pool", "1"], "64 B to 1 GiB")
+        self.rejects(["list", "--pool", "1Q"], "--pool", "'1Q' is not a size", "1.5MiB")
+        self.rejects(["list", "--pool", "-1G"], "negative")
+        self.rejects(["list", "--pool", "16E"], "64 bits")
+        self.rejects(["demo", "--size", "0"], "at least one byte")
+        self.rejects(["demo", "--size", "64-16"], "smaller size comes first")
+        self.rejects(["demo", "--backend", "cpu", "--lanes", "1000000", "--size", "1G"], "pool")
+        self.rejects(["explore", "AWMalloc", "--pool", "1"], "64 B to 1 GiB")
 
     def test_words(self):
-        self.refuses(["demo", "--backend", "gpu"], "gpu not in {cpu,cuda}")
-        self.refuses(["explore", "AWMalloc", "--strategy", "luck"], "luck not in {random,pct,both,lockstep}")
+        self.rejects(["demo", "--backend", "gpu"], "gpu not in {cpu,cuda}")
+        self.rejects(["explore", "AWMalloc", "--strategy", "luck"],
+                     "luck not in {random,pct,both,lockstep}")
 
     def test_replay_tokens(self):
         for token in ("junk", "2-s1-r1", "1-s", "1-szz", "1-l0", "1-l4096", "1-m9999999999"):
-            self.refuses(["explore", "AWMalloc", "--replay", token], "--replay")
-        self.refuses(["explore", "all", "--replay", "1-s1-r1"], "one allocator")
+            self.rejects(["explore", "AWMalloc", "--replay", token], "--replay")
+        self.rejects(["explore", "all", "--replay", "1-s1-r1"], "one allocator")
 
 
 if __name__ == "__main__":

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The checks of `quarry demo` see what they are there to see.
+/// The checks of `quarry demo` detect faulty allocators.
 
 #include "demo/run.hpp"
 #include "faulty_bump.hpp"
@@ -24,44 +24,44 @@ TEST(Demo, PassesASoundAllocator) {
   EXPECT_EQ(row.failure, "");
   EXPECT_EQ(row.checked, 3000u);
   EXPECT_GT(row.mallocs_per_second, 0);
-  EXPECT_LT(row.frees_per_second, 0);  // nothing to time
+  EXPECT_LT(row.frees_per_second, 0);  // no free to time
 }
 
-TEST(Demo, SeesBlocksThatOverlap) {
-  if (QUARRY_TSAN) GTEST_SKIP() << "the defect is a race, and the race detector ends the program";
+TEST(Demo, DetectsBlocksThatOverlap) {
+  if (QUARRY_TSAN) GTEST_SKIP() << "ThreadSanitizer reports the race first";
   EXPECT_NE(demo_of<defect::overlaps>().failure.find("overlap"), std::string::npos);
 }
 
-TEST(Demo, SeesBlocksThatAreNotAligned) {
+TEST(Demo, DetectsMisalignedBlocks) {
   EXPECT_NE(demo_of<defect::misaligns>().failure.find("not aligned"), std::string::npos);
 }
 
-TEST(Demo, SeesBlocksOutsideThePool) {
+TEST(Demo, DetectsBlocksOutsideThePool) {
   EXPECT_NE(demo_of<defect::strays>().failure.find("outside the pool"), std::string::npos);
 }
 
-TEST(Demo, SeesBlocksThatSomebodyElseWroteTo) {
-  if (QUARRY_TSAN) GTEST_SKIP() << "the defect is a race, and the race detector ends the program";
-  EXPECT_NE(demo_of<defect::spoils>().failure.find("written by somebody else"), std::string::npos);
+TEST(Demo, DetectsBlocksThatTheAllocatorWroteTo) {
+  if (QUARRY_TSAN) GTEST_SKIP() << "ThreadSanitizer reports the race first";
+  EXPECT_NE(demo_of<defect::spoils>().failure.find("lost their content"), std::string::npos);
 }
 
-TEST(Demo, SeesLanesThatWereNotServed) {
-  EXPECT_NE(demo_of<defect::refuses>().failure.find("of 3000 lanes"), std::string::npos);
+TEST(Demo, DetectsFailedAllocations) {
+  EXPECT_NE(demo_of<defect::fails>().failure.find("of 3000 lanes"), std::string::npos);
 }
 
-TEST(Demo, SeesAPoolThatServesLessTheSecondTime) {
+TEST(Demo, DetectsAPoolThatHoldsLessAfterAReset) {
   EXPECT_NE(demo_of<defect::forgets>().failure.find("of 3000 lanes"), std::string::npos);
 }
 
-TEST(Demo, SeesBrokenMetadata) {
+TEST(Demo, DetectsBrokenInvariants) {
   EXPECT_NE(demo_of<defect::breaks>().failure.find("two and two are five"), std::string::npos);
 }
 
-TEST(Demo, SeesBlocksThatStayLive) {
+TEST(Demo, DetectsBlocksThatStayLive) {
   EXPECT_NE(demo_of<defect::counts_wrong>().failure.find("live blocks"), std::string::npos);
 }
 
-TEST(DemoSizes, StayInTheirRangeAndReachItsEnds) {
+TEST(DemoSizes, StayInTheirRangeAndReachBothEnds) {
   const demo_sizes sizes{17, 130};
   bool least = false;
   bool most = false;
@@ -75,7 +75,7 @@ TEST(DemoSizes, StayInTheirRangeAndReachItsEnds) {
   EXPECT_TRUE(least && most);
 }
 
-TEST(DemoSizes, ReachTheEndOfTheNumberRange) {
+TEST(DemoSizes, CoverTheLargestRange) {
   const demo_sizes sizes{1, ~std::uint64_t{0}};
   for (std::uint64_t lane = 0; lane < 1000; ++lane) ASSERT_GE(sizes.of(lane), 1u);
 }

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What `quarry explore` prints when it finds something, on allocators that are wrong on purpose.
+/// What `quarry explore` reports about allocators with a deliberate fault.
 
 #include "explore/run.hpp"
 #include "faulty_bump.hpp"
@@ -18,7 +18,7 @@ exploration explored(std::uint64_t schedules = 2000) {
   return explore_in_portions<faulty_bump<Defect>>(options, [](const exploration&) {});
 }
 
-TEST(Explore, FindsNothingInASoundAllocator) {
+TEST(Explore, FindsNoFailureInASoundAllocator) {
   const exploration found = explored<defect::none>();
   EXPECT_FALSE(found.first);
   EXPECT_EQ(found.schedules, 2000u);
@@ -32,7 +32,7 @@ TEST(Explore, StopsAtTheFirstFailure) {
   EXPECT_EQ(found.schedules, found.first->seed);  // seeds count from 1
 }
 
-TEST(Explore, SaysHowToReplayAFailure) {
+TEST(Explore, PrintsTheCommandThatReplaysAFailure) {
   const exploration found = explored<defect::overlaps>();
   ASSERT_TRUE(found.first);
   const std::string text = failure_text("Faulty", *found.first);
@@ -45,7 +45,7 @@ TEST(Explore, SaysHowToReplayAFailure) {
   EXPECT_NE(outcome_text("Faulty", found).find("FAILED"), std::string::npos);
 }
 
-TEST(Explore, FindsTheSameInOnePortionAndInMany) {
+TEST(Explore, FindsTheSameFailureInOnePortionAndInMany) {
   const exploration in_portions = explored<defect::misaligns>();
   exploration_options options;
   options.schedules = 2000;
@@ -55,7 +55,7 @@ TEST(Explore, FindsTheSameInOnePortionAndInMany) {
   EXPECT_EQ(in_portions.steps, at_once.steps);
 }
 
-TEST(Explore, TellsItsListenerHowFarItIs) {
+TEST(Explore, ReportsItsProgress) {
   exploration_options options;
   options.schedules = 5000;
   std::uint64_t last = 0;
@@ -66,7 +66,7 @@ TEST(Explore, TellsItsListenerHowFarItIs) {
   EXPECT_EQ(last, 5000u);
 }
 
-TEST(Explore, EndsWhenItsTimeIsUp) {
+TEST(Explore, StopsAtItsTimeLimit) {
   exploration_options options;
   options.schedules = ~std::uint64_t{0};
   options.seconds = 0.01;

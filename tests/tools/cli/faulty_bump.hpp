@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A bump allocator with one defect of choice: what the commands' checks must catch.
+/// faulty_bump: a bump allocator with a defect, selected by a template argument. The checks of the
+/// commands must detect each defect.
 
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bits.hpp>
@@ -13,14 +14,14 @@ namespace quarry::tool {
 
 enum class defect : std::uint8_t {
   none,
-  overlaps,     // a block begins 16 bytes before the last one ends
+  overlaps,     // a block begins 16 bytes before the end of the previous block
   misaligns,    // blocks at odd multiples of 8
   strays,       // blocks outside the pool
-  spoils,       // writes into the block before
-  refuses,      // every seventh request gets nothing
-  forgets,      // serves less after a reset
-  breaks,       // its metadata does not add up
-  counts_wrong  // says that blocks are live after everything was freed
+  spoils,       // malloc writes into the previous block
+  fails,        // every seventh request returns nullptr
+  forgets,      // provides less memory after a reset
+  breaks,       // check_invariants() reports an error
+  counts_wrong  // reports live blocks after all blocks were freed
 };
 
 template <defect Defect>
@@ -47,7 +48,7 @@ class faulty_bump {
   void* malloc(std::size_t n) const {
     if (n == 0 || n > size_) return nullptr;
     const std::uint64_t call = simt::atomic_ref<std::uint64_t>(*calls_).fetch_add(1, simt::relaxed);
-    if (Defect == defect::refuses && call % 7 == 6) return nullptr;
+    if (Defect == defect::fails && call % 7 == 6) return nullptr;
     std::uint64_t taken = align_up(std::uint64_t{n}, 16);
     if (Defect == defect::overlaps && taken > 16) taken -= 16;
     const std::uint64_t first =

@@ -47,7 +47,7 @@ class Both(unittest.TestCase):
                                 (["kd-tree", "--allocators", "CFMaloc"], "did you mean CFMalloc?"),
                                 (["kd-tree", "--heap", "1K"], "1 MiB at least"),
                                 (["kd-tree", "--heap", "1000T"], "is more than"),
-                                (["kd-tree", "--out", "/no/such/folder/file"], "can not be written"),
+                                (["kd-tree", "--out", "/no/such/folder/file"], "cannot be written"),
                                 (["graph", "--experiments", "grow"], "'grow' is not one of init, update"),
                                 (["graph", "--batches", "1,many"], "not a whole number"),
                                 (["graph", "--scale", "24", "--degree", "4096"], "the most is 67,108,864"),

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What people do without an allocator: every lane says how much it will produce, a prefix sum gives each its
-/// place in one array, and a second kernel produces. The yardstick for the shapes `generate` and `write`.
+/// The baseline for the workloads `produce` and `write`: a program without an allocator. Every lane
+/// stores the length of its output, a prefix sum assigns each lane its offset in one array, and a
+/// second kernel writes the output.
 ///
 ///   lengths   | 12 | 40 | 8 | …       one kernel
-///   places    |  0 | 12 | 52 | …      exclusive sum: CUB on a GPU, std::exclusive_scan on the CPU
+///   offsets   |  0 | 12 | 52 | …      exclusive sum: CUB, or std::exclusive_scan on the CPU
 ///   array     |…12…|……40……|…8…| …     one kernel
 ///
-/// The array is there before; the sum and both kernels are timed.
+/// The array exists beforehand. The sum and both kernels are timed.
 
 #include "bench/kernels/run.hpp"
 
@@ -24,7 +25,7 @@ namespace quarry::tool {
 
 inline constexpr const char* baseline_name = "prefix sum";
 
-/// Exclusive sums of `count` numbers.
+/// Computes the exclusive prefix sum of `count` numbers.
 template <class Backend>
 class bench_prefix_sum;
 
@@ -57,7 +58,7 @@ class bench_prefix_sum<cuda> {
     const std::uint64_t* in = nullptr;
     std::uint64_t* out = nullptr;
     simt::check_cuda(cub::DeviceScan::ExclusiveSum(nullptr, size, in, out, count),
-                     "asking what a prefix sum needs");
+                     "querying the scratch memory of a prefix sum");
     return size;
   }
   std::uint64_t count_;
@@ -65,37 +66,37 @@ class bench_prefix_sum<cuda> {
 };
 #endif
 
-/// Patterns are written by the word.
-QUARRY_DEVICE constexpr std::uint64_t bench_packed(std::uint64_t size) {
+/// Returns the room of a block in the array: bench_block writes whole words.
+QUARRY_DEVICE constexpr std::uint64_t bench_packed_size(std::uint64_t size) {
   return align_up(size, std::uint64_t{4});
 }
 
-struct bench_say_lengths {
-  bench_team team;
+struct bench_store_lengths {
+  bench_lanes lanes;
   bench_sizes sizes;
   std::uint64_t* lengths;
 
   QUARRY_DEVICE void operator()() const {
-    std::uint64_t worker;
-    if (team.find(worker)) lengths[worker] = bench_packed(sizes.in_round(worker, 0));
+    std::uint64_t caller;
+    if (lanes.find(caller)) lengths[caller] = bench_packed_size(sizes.in_round(caller, 0));
   }
 };
 
-/// Finds a worker's place, and fills it if that is asked for.
-struct bench_produce {
-  bench_team team;
+/// Computes the address of each block, and fills the block if `fills` is set.
+struct bench_store_blocks {
+  bench_lanes lanes;
   bench_sizes sizes;
-  const std::uint64_t* places;
+  const std::uint64_t* offsets;
   std::byte* array;
   void** blocks;
   bool fills;
 
   QUARRY_DEVICE void operator()() const {
-    std::uint64_t worker;
-    if (!team.find(worker)) return;
-    std::byte* const block = array + places[worker];
-    blocks[worker] = block;
-    if (fills) bench_block{block, worker, sizes.in_round(worker, 0)}.write();
+    std::uint64_t caller;
+    if (!lanes.find(caller)) return;
+    std::byte* const block = array + offsets[caller];
+    blocks[caller] = block;
+    if (fills) bench_block{block, caller, sizes.in_round(caller, 0)}.write();
   }
 };
 
@@ -103,49 +104,49 @@ template <class Backend>
 class baseline_bench {
  public:
   explicit baseline_bench(const bench_request& request)
-      : request_(request), counts_(bench_judge::kinds) {}
+      : request_(request), counts_(bench_checker::kinds) {}
 
-  bench_figures run(const bench_cell& cell) {
-    if (cell.shape != bench_shape::generate && cell.shape != bench_shape::write)
-      return skipped("nothing is allocated");
-    const bench_team team{cell.workers, cell.working, cell.threads};
-    const bench_sizes sizes(cell.sizes);
+  bench_result run(const bench_measurement& m) {
+    if (m.workload != bench_workload::produce && m.workload != bench_workload::write)
+      return skipped("the baseline does not allocate");
+    const bench_lanes lanes{m.lanes, m.lanes_per_warp, m.threads_per_block};
+    const bench_sizes sizes(m.sizes);
     std::uint64_t total = 0;
-    for (std::uint64_t worker = 0; worker < cell.workers; ++worker)
-      total += bench_packed(sizes.in_round(worker, 0));
+    for (std::uint64_t caller = 0; caller < m.lanes; ++caller)
+      total += bench_packed_size(sizes.in_round(caller, 0));
     const simt::array<std::byte, Backend> array(total);
-    const simt::array<std::uint64_t, Backend> lengths(cell.workers);
-    const simt::array<std::uint64_t, Backend> places(cell.workers);
-    const simt::array<void*, Backend> blocks(cell.workers);
-    const bench_prefix_sum<Backend> sum(cell.workers);
-    const bench_judge judge{0, ~std::uintptr_t{0}, counts_.data()};
-    const bench_write all{blocks.data(), cell.workers, 1, sizes, 0, judge};
+    const simt::array<std::uint64_t, Backend> lengths(m.lanes);
+    const simt::array<std::uint64_t, Backend> offsets(m.lanes);
+    const simt::array<void*, Backend> blocks(m.lanes);
+    const bench_prefix_sum<Backend> sum(m.lanes);
+    const bench_checker checker{0, ~std::uintptr_t{0}, counts_.data()};
+    const bench_write all{blocks.data(), m.lanes, 1, sizes, 0, checker};
 
-    const auto produce = [&](bool fills) {
-      clock_.start(team.launch_grid(), bench_say_lengths{team, sizes, lengths.data()});
-      sum.start(lengths.data(), places.data());
-      clock_.start(team.launch_grid(),
-                   bench_produce{team, sizes, places.data(), array.data(), blocks.data(), fills});
+    const auto launch_all = [&](bool fills) {
+      clock_.start(lanes.launch_grid(), bench_store_lengths{lanes, sizes, lengths.data()});
+      sum.start(lengths.data(), offsets.data());
+      clock_.start(lanes.launch_grid(), bench_store_blocks{lanes, sizes, offsets.data(),
+                                                           array.data(), blocks.data(), fills});
     };
-    const bool generates = cell.shape == bench_shape::generate;
-    (void)clock_.time([&] { produce(generates); });
-    bench_figures f;
+    const bool produces = m.workload == bench_workload::produce;
+    (void)clock_.time([&] { launch_all(produces); });
+    bench_result f;
     f.time = repeat([&] {
-      return generates ? clock_.time([&] { produce(true); })
-                       : clock_.time([&] { clock_.start(all.launch_grid(), all); });
+      return produces ? clock_.time([&] { launch_all(true); })
+                      : clock_.time([&] { clock_.start(all.launch_grid(), all); });
     });
     f.repeats = request_.repeats;
     counts_.fill_zero();
-    const simt::array<std::uint32_t, Backend> spoilt(cell.workers);
-    launch<Backend>(all.launch_grid(), bench_check{all, spoilt.data()});
-    f.corrupt = counts_.to_host()[bench_judge::corrupt];
+    const simt::array<std::uint32_t, Backend> corrupt_flags(m.lanes);
+    launch<Backend>(all.launch_grid(), bench_check{all, corrupt_flags.data()});
+    f.corrupt = counts_.to_host()[bench_checker::corrupt];
     return f;
   }
 
  private:
   template <class Pass>
   bench_time repeat(Pass&& pass) const {
-    (void)pass();  // to warm up
+    (void)pass();  // warm-up
     std::vector<double> times;
     while (times.size() < request_.repeats) times.push_back(pass().milliseconds);
     return summary(times);

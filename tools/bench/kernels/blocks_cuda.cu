@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The benchmark on an NVIDIA GPU: blocks that outlive a kernel.
+/// The benchmark on an NVIDIA GPU: workloads in which blocks outlive a kernel.
 
 #include "bench/kernels/blocks.hpp"
 #include "bench/kernels/cuda.hpp"
@@ -8,8 +8,8 @@
 
 namespace quarry::tool {
 
-void run_bench_blocks_cuda(const bench_request& request, const bench_emit& emit) {
-  if (kind_of(request) == bench_kind::curves)
+void run_bench_blocks_cuda(const bench_request& request, const bench_callback& emit) {
+  if (kind_of(request) == bench_runner_kind::curves)
     run_named<curve_bench, cuda>(request, emit);
   else
     run_named<block_bench, cuda>(request, emit);

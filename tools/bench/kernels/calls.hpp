@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Benchmarks that look at single calls: a random walk between holding a block and holding none, and the
+/// Workloads about single calls: a random walk between holding a block and holding none, and the
 /// latency of each malloc and free.
 
 #include "bench/kernels/run.hpp"
@@ -13,13 +13,15 @@
 
 namespace quarry::tool {
 
-/// Nearest rank, 0 < share <= 1. `sorted` is not empty.
-inline double percentile(const std::vector<std::uint64_t>& sorted, double share) {
-  const auto rank = static_cast<std::size_t>(std::ceil(share * static_cast<double>(sorted.size())));
+/// Returns the percentile by the nearest-rank method. Requires: 0 < fraction <= 1; `sorted` is not
+/// empty.
+inline double percentile(const std::vector<std::uint64_t>& sorted, double fraction) {
+  const auto rank =
+      static_cast<std::size_t>(std::ceil(fraction * static_cast<double>(sorted.size())));
   return static_cast<double>(sorted[std::clamp<std::size_t>(rank, 1, sorted.size()) - 1]);
 }
 
-inline void put_percentiles(bench_fields& fields, const std::string& prefix,
+inline void add_percentiles(bench_fields& fields, const std::string& prefix,
                             std::vector<std::uint64_t> ticks) {
   if (ticks.empty()) return;
   std::sort(ticks.begin(), ticks.end());
@@ -31,8 +33,8 @@ inline void put_percentiles(bench_fields& fields, const std::string& prefix,
 }
 
 template <class Allocator, class Backend>
-class call_bench : public bench_site<Allocator, Backend> {
-  using base = bench_site<Allocator, Backend>;
+class call_bench : public bench_fixture<Allocator, Backend> {
+  using base = bench_fixture<Allocator, Backend>;
   using base::can;
   using typename base::pass_times;
   using typename base::ref_type;
@@ -41,65 +43,65 @@ class call_bench : public bench_site<Allocator, Backend> {
  public:
   using base::base;
 
-  bench_figures run(const bench_cell& cell) {
-    bench_figures f;
-    const std::string why = this->objection(cell);
+  bench_result run(const bench_measurement& m) {
+    bench_result f;
+    const std::string why = this->reason_to_skip(m);
     if (!why.empty()) return skipped(why);
     this->clear_counts();
     this->clear();
-    const block_array blocks(cell.workers);
-    if (cell.shape == bench_shape::latency)
-      time_calls(cell, blocks, f);
+    const block_array blocks(m.lanes);
+    if (m.workload == bench_workload::latency)
+      time_calls(m, blocks, f);
     else
-      time_walk(cell, blocks, f);
-    this->take_counts(f);
+      time_walk(m, blocks, f);
+    this->read_counts(f);
     this->clear();
     return f;
   }
 
  private:
-  // ---- the walk ----------------------------------------------------------------------------------
+  // ---- random walk ------------------------------------------------------------------------------
 
-  void time_walk(const bench_cell& cell, const block_array& blocks, bench_figures& f) {
-    const auto calls = static_cast<double>(walk_calls(cell));
-    this->time_passes(f, cell, calls, 0, [&](const bench_team& team) {
+  void time_walk(const bench_measurement& m, const block_array& blocks, bench_result& f) {
+    const auto calls = static_cast<double>(count_walk_calls(m));
+    this->time_passes(f, m, calls, 0, [&](const bench_lanes& lanes) {
       pass_times t;
       t.first = this->clock_.time([&] {
-        for (std::uint32_t i = 0; i < cell.rounds; ++i)
-          this->clock_.start(team.launch_grid(), step(cell, team, i, blocks.data()));
+        for (std::uint32_t i = 0; i < m.rounds; ++i)
+          this->clock_.start(lanes.launch_grid(), step(m, lanes, i, blocks.data()));
       });
-      (void)this->timed(team.launch_grid(), step(cell, team, last, blocks.data()));
-      this->renew_if_full();
+      (void)this->timed(lanes.launch_grid(), step(m, lanes, last, blocks.data()));
+      this->reset_if_frees_nothing();
       return t;
     });
-    watch_walk(cell, blocks);
+    check_walk(m, blocks);
   }
 
-  static constexpr std::uint32_t last = bench_chance<ref_type>::last;
-  bench_chance<ref_type> step(const bench_cell& cell, const bench_team& team, std::uint32_t i,
-                              void** blocks) const {
-    return {this->ref(), team, cell.sizes.least, i, blocks};
+  static constexpr std::uint32_t last = bench_random_walk<ref_type>::last;
+  bench_random_walk<ref_type> step(const bench_measurement& m, const bench_lanes& lanes,
+                                   std::uint32_t i, void** blocks) const {
+    return {this->ref(), lanes, m.sizes.least, i, blocks};
   }
 
-  void watch_walk(const bench_cell& cell, const block_array& blocks) {
-    const bench_team team = this->team_of(cell);
-    const grid g = team.launch_grid();
-    block_array before(cell.workers);
-    for (std::uint32_t i = 0; i < cell.rounds; ++i) {
-      launch<Backend>(g, step(cell, team, i, blocks.data()));
-      launch<Backend>(
-          g, bench_watch{team, cell.sizes.least, i, blocks.data(), before.data(), this->judge()});
+  void check_walk(const bench_measurement& m, const block_array& blocks) {
+    const bench_lanes lanes = this->lanes_of(m);
+    const grid g = lanes.launch_grid();
+    block_array before(m.lanes);
+    for (std::uint32_t i = 0; i < m.rounds; ++i) {
+      launch<Backend>(g, step(m, lanes, i, blocks.data()));
+      launch<Backend>(g, bench_check_walk{lanes, m.sizes.least, i, blocks.data(), before.data(),
+                                          this->checker()});
     }
-    launch<Backend>(g, step(cell, team, last, blocks.data()));
+    launch<Backend>(g, step(m, lanes, last, blocks.data()));
   }
 
-  /// Mallocs and frees of a walk in which every malloc is served.
-  static std::uint64_t walk_calls(const bench_cell& cell) {
+  /// Returns the number of mallocs and frees of a walk in which no malloc fails.
+  static std::uint64_t count_walk_calls(const bench_measurement& m) {
     std::uint64_t calls = 0;
-    for (std::uint64_t worker = 0; worker < cell.workers; ++worker) {
+    for (std::uint64_t caller = 0; caller < m.lanes; ++caller) {
       bool holds = false;
-      for (std::uint32_t i = 0; i < cell.rounds; ++i) {
-        if (!bench_acts(worker, i)) continue;
+      for (std::uint32_t i = 0; i < m.rounds; ++i) {
+        if (!bench_walk_acts(caller, i)) continue;
         calls += !holds || can.frees_one ? 1 : 0;
         holds = !holds;
       }
@@ -107,37 +109,37 @@ class call_bench : public bench_site<Allocator, Backend> {
     return calls;
   }
 
-  // ---- latency -----------------------------------------------------------------------------------
+  // ---- latency ----------------------------------------------------------------------------------
 
-  /// The percentiles are those of the last pass.
-  void time_calls(const bench_cell& cell, const block_array& blocks, bench_figures& f) {
-    simt::array<std::uint64_t, Backend> ticks(cell.workers);
-    const auto kernel = [&](const bench_team& team, bool frees) {
-      return bench_timed_call<ref_type>{this->ref(), team,          cell.sizes.least,
+  /// Reports the percentiles of the last timed pass.
+  void time_calls(const bench_measurement& m, const block_array& blocks, bench_result& f) {
+    simt::array<std::uint64_t, Backend> ticks(m.lanes);
+    const auto kernel = [&](const bench_lanes& lanes, bool frees) {
+      return bench_timed_call<ref_type>{this->ref(), lanes,         m.sizes.least,
                                         frees,       blocks.data(), ticks.data()};
     };
     std::vector<std::uint64_t> mallocs;
     std::vector<std::uint64_t> frees;
-    const auto calls = static_cast<double>(cell.workers);
-    this->time_passes(f, cell, calls, calls, [&](const bench_team& team) {
+    const auto calls = static_cast<double>(m.lanes);
+    this->time_passes(f, m, calls, calls, [&](const bench_lanes& lanes) {
       pass_times t;
-      t.first = this->timed(team.launch_grid(), kernel(team, false));
+      t.first = this->timed(lanes.launch_grid(), kernel(lanes, false));
       mallocs = ticks.to_host();
       if (can.frees_one) {
-        t.second = this->timed(team.launch_grid(), kernel(team, true));
+        t.second = this->timed(lanes.launch_grid(), kernel(lanes, true));
         frees = ticks.to_host();
       }
-      this->renew_if_full();
+      this->reset_if_frees_nothing();
       return t;
     });
-    put_percentiles(f.fields, "", mallocs);
-    put_percentiles(f.fields, "free_", frees);
-    const bench_team team = this->team_of(cell);
-    launch<Backend>(team.launch_grid(), kernel(team, false));
-    const bench_write all = this->contents(blocks.data(), cell.workers, bench_sizes(cell.sizes), 0);
+    add_percentiles(f.fields, "", mallocs);
+    add_percentiles(f.fields, "free_", frees);
+    const bench_lanes lanes = this->lanes_of(m);
+    launch<Backend>(lanes.launch_grid(), kernel(lanes, false));
+    const bench_write all = this->contents(blocks.data(), m.lanes, bench_sizes(m.sizes), 0);
     this->write(all);
     this->check(all);
-    if (can.frees_one) launch<Backend>(team.launch_grid(), kernel(team, true));
+    if (can.frees_one) launch<Backend>(lanes.launch_grid(), kernel(lanes, true));
   }
 };
 

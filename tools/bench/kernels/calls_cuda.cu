@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The benchmark on an NVIDIA GPU: single calls.
+/// The benchmark on an NVIDIA GPU: workloads about single calls.
 
 #include "bench/kernels/calls.hpp"
 #include "bench/kernels/cuda.hpp"
@@ -7,7 +7,7 @@
 
 namespace quarry::tool {
 
-void run_bench_calls_cuda(const bench_request& request, const bench_emit& emit) {
+void run_bench_calls_cuda(const bench_request& request, const bench_callback& emit) {
   run_named<call_bench, cuda>(request, emit);
 }
 

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// bench_clock<Backend>: runs kernels and says how long they took. CUDA's events on a GPU; on the CPU the
-/// steady clock, and the atomics that the lanes executed.
+/// bench_clock<Backend>: runs kernels and measures their time, by CUDA events on a GPU and by the
+/// steady clock on the CPU backend. The CPU backend also counts the atomics that the lanes execute.
 
 #include <quarry/simt/cuda_error.hpp>
 #include <quarry/simt/explore.hpp>
@@ -26,10 +26,11 @@ class bench_clock<cpu> {
   static constexpr bool counts = true;
   explicit bench_clock(bool /*queued*/ = false) {}
 
-  /// While counting, one worker runs all blocks in order: the count is exact, and the same each time.
+  /// Switches counting on or off. While counting, one worker thread runs all thread blocks in
+  /// order, so that the count is exact and reproducible.
   void count(bool on) { counting_ = on; }
 
-  /// `work` gives its kernels to start().
+  /// Measures `work`, which launches its kernels with start().
   template <class Work>
   bench_measured time(Work&& work) const {
     const std::uint64_t before = simt::counts_of_this_thread().atomics;
@@ -52,7 +53,7 @@ class bench_clock<cpu> {
 };
 
 #if QUARRY_CUDA
-/// Keeps a GPU busy, by one lane.
+/// A kernel of one lane that keeps the GPU busy for a time.
 struct bench_delay {
   std::uint64_t nanoseconds;
 
@@ -70,8 +71,9 @@ struct bench_delay {
   }
 };
 
-/// As it stands, an idle GPU notes the time at once, and then waits for the host to launch: a slow host is in every time, and
-/// in those of many small kernels more than the kernels. With `queued` it is kept busy until it has all of them.
+/// An idle GPU records the first event at once, and then waits for the host to launch the kernels.
+/// The time of many small kernels then measures mostly the host. With `queued`, bench_delay keeps
+/// the GPU busy until all kernels are in the queue.
 template <>
 class bench_clock<cuda> {
  public:
@@ -79,10 +81,11 @@ class bench_clock<cuda> {
   explicit bench_clock(bool queued = false) : queued_(queued) {}
   void count(bool) {}
 
-  /// From before the first kernel that `work` starts to after the last; they are not waited for in between.
+  /// Measures from before the first kernel of `work` to after the last. The host does not
+  /// synchronize in between.
   template <class Work>
   bench_measured time(Work&& work) const {
-    if (queued_) start({1, 1}, bench_delay{long_enough});
+    if (queued_) start({1, 1}, bench_delay{queue_time});
     simt::check_cuda(cudaEventRecord(begin_.handle), "recording an event");
     work();
     simt::check_cuda(cudaEventRecord(end_.handle), "recording an event");
@@ -101,13 +104,13 @@ class bench_clock<cuda> {
  private:
   struct event {
     cudaEvent_t handle{};
-    event() { simt::check_cuda(cudaEventCreate(&handle), "making an event"); }
+    event() { simt::check_cuda(cudaEventCreate(&handle), "creating an event"); }
     ~event() { (void)cudaEventDestroy(handle); }
     event(const event&) = delete;
     event& operator=(const event&) = delete;
   };
-  /// Nanoseconds in which a host launches ten kernels and more.
-  static constexpr std::uint64_t long_enough = 400'000;
+  /// Nanoseconds. A host launches more than ten kernels in this time.
+  static constexpr std::uint64_t queue_time = 400'000;
 
   bool queued_;
   event begin_;

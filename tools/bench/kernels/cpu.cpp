@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The benchmark on the CPU executor.
+/// The benchmark on the CPU backend.
 
 #include "bench/kernels/cpu.hpp"
 #include "bench/kernels/baseline.hpp"
@@ -11,13 +11,14 @@
 
 namespace quarry::tool {
 
-void run_bench_cpu(const bench_request& request, const bench_emit& emit) {
-  if (request.allocator == baseline_name) return run_cells<baseline_bench<cpu>>(request, emit);
+void run_bench_cpu(const bench_request& request, const bench_callback& emit) {
+  if (request.allocator == baseline_name)
+    return run_measurements<baseline_bench<cpu>>(request, emit);
   switch (kind_of(request)) {
-    case bench_kind::blocks: run_named<block_bench, cpu>(request, emit); break;
-    case bench_kind::calls: run_named<call_bench, cpu>(request, emit); break;
-    case bench_kind::curves: run_named<curve_bench, cpu>(request, emit); break;
-    case bench_kind::loops: run_bench_loops_cpu(request, emit); break;
+    case bench_runner_kind::blocks: run_named<block_bench, cpu>(request, emit); break;
+    case bench_runner_kind::calls: run_named<call_bench, cpu>(request, emit); break;
+    case bench_runner_kind::curves: run_named<curve_bench, cpu>(request, emit); break;
+    case bench_runner_kind::loops: run_bench_loops_cpu(request, emit); break;
   }
 }
 

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What the parts of the benchmark on the CPU executor know of each other.
+/// The parts of the benchmark on the CPU backend, one per source file.
 
-#include "bench/bench.hpp"
+#include "bench/request.hpp"
 
 namespace quarry::tool {
 
-void run_bench_loops_cpu(const bench_request& request, const bench_emit& emit);
+void run_bench_loops_cpu(const bench_request& request, const bench_callback& emit);
 
 }  // namespace quarry::tool

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// From an allocator's name and a cell's shape to the code that runs it.
+/// Maps the name of an allocator and a workload to the class that runs the workload.
 
 #include "bench/kernels/run.hpp"
 #include "bench/kernels/variants.hpp"
@@ -9,41 +9,42 @@
 
 namespace quarry::tool {
 
-/// Which of the classes runs a shape. The cells of a request are of one kind.
-enum class bench_kind : std::uint8_t { blocks, loops, calls, curves };
+/// The class that runs a workload. All measurements of a request have the same kind.
+enum class bench_runner_kind : std::uint8_t { blocks, loops, calls, curves };
 
-inline bench_kind kind_of(bench_shape shape) {
-  switch (shape) {
-    case bench_shape::churn:
-    case bench_shape::batch: return bench_kind::loops;
-    case bench_shape::chance:
-    case bench_shape::latency: return bench_kind::calls;
-    case bench_shape::steady:
-    case bench_shape::recovery:
-    case bench_shape::levels: return bench_kind::curves;
-    default: return bench_kind::blocks;
+inline bench_runner_kind kind_of(bench_workload workload) {
+  switch (workload) {
+    case bench_workload::churn:
+    case bench_workload::batch: return bench_runner_kind::loops;
+    case bench_workload::random_walk:
+    case bench_workload::latency: return bench_runner_kind::calls;
+    case bench_workload::steady_state:
+    case bench_workload::recovery:
+    case bench_workload::fill_levels: return bench_runner_kind::curves;
+    default: return bench_runner_kind::blocks;
   }
 }
-inline bench_kind kind_of(const bench_request& request) {
-  return request.cells.empty() ? bench_kind::blocks : kind_of(request.cells.front().shape);
+inline bench_runner_kind kind_of(const bench_request& request) {
+  return request.measurements.empty() ? bench_runner_kind::blocks
+                                      : kind_of(request.measurements.front().workload);
 }
 
-/// Runs a request with Bench<Allocator, Backend>; says whether the list has the allocator.
+/// Runs a request with Bench<Allocator, Backend>. Returns whether `list` has the allocator.
 template <template <class, class> class Bench, class Backend, class List>
-bool run_listed(const bench_request& request, const bench_emit& emit, List list) {
+bool run_listed(const bench_request& request, const bench_callback& emit, List list) {
   bool found = false;
   for_each_allocator(
       [&](auto entry) {
         if (entry.name != request.allocator) return;
         found = true;
-        run_cells<Bench<typename decltype(entry)::type, Backend>>(request, emit);
+        run_measurements<Bench<typename decltype(entry)::type, Backend>>(request, emit);
       },
       list);
   return found;
 }
 
 template <template <class, class> class Bench, class Backend>
-bool run_named(const bench_request& request, const bench_emit& emit) {
+bool run_named(const bench_request& request, const bench_callback& emit) {
   return run_listed<Bench, Backend>(request, emit, all_allocators{});
 }
 

@@ -7,7 +7,7 @@
 
 namespace quarry::tool {
 
-void run_bench_loops_cuda(const bench_request& request, const bench_emit& emit) {
+void run_bench_loops_cuda(const bench_request& request, const bench_callback& emit) {
   if (!run_named<loop_bench, cuda>(request, emit)) run_bench_variants_cuda(request, emit);
 }
 

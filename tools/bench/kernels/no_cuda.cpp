@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Takes the place of the benchmark's CUDA sources where there is no nvcc.
+/// Replaces the CUDA sources of the benchmark in a build without nvcc.
 
-#include "bench/bench.hpp"
+#include "bench/request.hpp"
 
 namespace quarry::tool {
 
-void run_bench_cuda(const bench_request&, const bench_emit&) {
+void run_bench_cuda(const bench_request&, const bench_callback&) {
   throw error("this program was built without nvcc");
 }
 

@@ -1,7 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What the benchmark asks for and what it writes: sizes that follow from a worker's number, a pattern that
-/// follows from a block's, and the judge who counts what is wrong.
+/// What the kernels of the benchmark request and write. Everything is a function of the index of
+/// the calling lane (`caller`), so that host and device agree without storing it.
+///
+///   bench_selection   which lanes act in a round
+///   bench_sizes       the size that a lane requests in a round
+///   bench_block       the content of a block
+///   bench_checker     counts failed allocations, and corrupt or misaligned blocks
 
 #include "common/parse.hpp"
 
@@ -14,50 +19,51 @@
 
 namespace quarry::tool {
 
-/// Which workers act in a round. In round 0 everybody does, but for `layer`.
-struct bench_draw {
+/// Selects the lanes that act in a round. In round 0 all lanes act, unless `kind` is rank_range.
+struct bench_selection {
   enum kind : std::uint8_t {
-    everybody,
-    half,       // a random one
-    lifetimes,  // a quarter of the workers each: always, every second time, every 8th, every 32nd
-    layer       // those whose rank, 0 … 9999 at random, lies between two marks
+    all_lanes,
+    half,       // a random half of the lanes
+    lifetimes,  // a quarter of the lanes each: every round, every 2nd, 8th, 32nd on average
+    rank_range  // lanes whose random rank, 0 ... 9999, lies in [from, to)
   };
-  kind who = half;
-  std::uint32_t from = 0;  // of the layer
+  kind lanes = half;
+  std::uint32_t from = 0;  // rank_range only
   std::uint32_t to = 0;
 
-  QUARRY_DEVICE bool operator()(std::uint64_t worker, std::uint32_t round) const {
-    const std::uint32_t random = simt::scramble(static_cast<std::uint32_t>(worker) * 64 + round);
-    if (who == layer) {
-      const std::uint32_t rank = simt::scramble(static_cast<std::uint32_t>(worker)) % 10'000;
+  QUARRY_DEVICE bool operator()(std::uint64_t caller, std::uint32_t round) const {
+    const std::uint32_t random = simt::scramble(static_cast<std::uint32_t>(caller) * 64 + round);
+    if (lanes == rank_range) {
+      const std::uint32_t rank = simt::scramble(static_cast<std::uint32_t>(caller)) % 10'000;
       return rank >= from && rank < to;
     }
-    if (round == 0 || who == everybody) return true;
-    if (who == half) return (random & 1) != 0;
-    const std::uint32_t kind_of_life = worker % 4;
-    return (random & (kind_of_life == 0 ? 0u : (1u << (2 * kind_of_life - 1)) - 1)) == 0;
+    if (round == 0 || lanes == all_lanes) return true;
+    if (lanes == half) return (random & 1) != 0;
+    const std::uint32_t lifetime_class = caller % 4;
+    return (random & (lifetime_class == 0 ? 0u : (1u << (2 * lifetime_class - 1)) - 1)) == 0;
   }
 };
 
-/// Uniform in [least, least + span); a new size in every round in which a worker is drawn. Where there is a
-/// cycle, sizes drift: the span grows from an eighth to the whole in half a cycle, and back in the other.
+/// Sizes are uniform in [least, least + span). A lane requests a new size in every round in which
+/// it is selected. With a cycle, sizes drift: the span grows from an eighth to the whole in the
+/// first half of the cycle, and shrinks in the second half.
 struct bench_sizes {
   std::uint64_t least;
   std::uint32_t span;
-  std::uint32_t cycle = 0;  // rounds; 0: nothing drifts
-  bench_draw drawn{};
+  std::uint32_t cycle = 0;  // rounds; 0: sizes do not drift
+  bench_selection selected{};
 
   explicit bench_sizes(const size_range& r)
       : least(r.least), span(static_cast<std::uint32_t>(r.most - r.least + 1)) {}
 
-  QUARRY_DEVICE std::uint64_t in_round(std::uint64_t worker, std::uint32_t round) const {
+  QUARRY_DEVICE std::uint64_t in_round(std::uint64_t caller, std::uint32_t round) const {
     if (span == 1) return least;
-    return least + simt::lane_random(worker | std::uint64_t{round} << 40).below(span_in(round));
+    return least + simt::lane_random(caller | std::uint64_t{round} << 40).below(span_in(round));
   }
-  /// Of the block that a worker has after `round`.
-  QUARRY_DEVICE std::uint64_t held(std::uint64_t worker, std::uint32_t round) const {
-    while (!drawn(worker, round)) --round;
-    return in_round(worker, round);
+  /// Returns the size of the block that a caller holds after `round`.
+  QUARRY_DEVICE std::uint64_t held(std::uint64_t caller, std::uint32_t round) const {
+    while (!selected(caller, round)) --round;
+    return in_round(caller, round);
   }
 
  private:
@@ -70,8 +76,8 @@ struct bench_sizes {
   }
 };
 
-/// A block and its pattern. Reads are volatile: on a GPU they go past the multiprocessor's own cache and see
-/// what others wrote meanwhile.
+/// A block and its expected content. Reads are volatile: on a GPU they bypass the L1 cache, so that
+/// they see writes of other multiprocessors.
 struct bench_block {
   void* memory;  // aligned to 4 at least
   std::uint64_t number;
@@ -105,19 +111,22 @@ struct bench_block {
   }
 };
 
-/// Counts what malloc gave. A block that can not be touched is counted and left alone.
-struct bench_judge {
+/// Counts failed allocations and damaged blocks. A block that must not be accessed is counted, and
+/// not touched.
+struct bench_checker {
   enum count : std::uint8_t { failures, corrupt, misaligned, kinds };
 
-  std::uintptr_t begin;  // of the pool; 0 … ~0 where blocks lie elsewhere
+  std::uintptr_t begin;  // of the pool; 0 ... ~0 if the allocator does not own its pool
   std::uintptr_t end;
   std::uint64_t* counts;
 
+  /// Returns true if the block may be accessed.
   QUARRY_DEVICE bool usable(const void* block, std::uint64_t size) const {
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     return block != nullptr && address % 4 == 0 && inside(address, size);
   }
-  /// The first look at a block: counts, and says whether it is usable.
+  /// Inspects the result of a malloc and counts what is wrong. Returns true if the block may be
+  /// accessed.
   QUARRY_DEVICE bool accept(const void* block, std::uint64_t size) const {
     const auto address = reinterpret_cast<std::uintptr_t>(block);
     if (block == nullptr) {

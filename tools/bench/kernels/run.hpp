@@ -1,23 +1,27 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What all shapes of a benchmark share: the heap, the clock, repeating, and judging blocks.
+/// bench_fixture: what all workloads share. It owns the heap and the clock, repeats passes, and
+/// checks blocks.
 ///
-/// A cell is one warm-up pass (on the CPU a second one, in which atomics are counted), timed passes, and a
-/// last pass, untimed, in which every block is written and read back: after so much use there is more to
-/// find. The heap is reset before a cell, where it can be, so that cells do not depend on each other. A
-/// pass leaves it as it was: it frees what it took, or the heap is reset where nothing can be freed. Timed
-/// passes stop early when half of the cell's share of time is gone; the figures say how many there were.
+/// A measurement consists of
+///   1. one warm-up pass; on the CPU backend a second one, which counts atomics
+///   2. timed passes; no further pass starts once half of the time limit is used
+///   3. one untimed pass that writes every block and reads it back; it is the last pass because a
+///      used heap reveals more faults
 ///
-/// A heap that is lent is never made new: cells find it as those before them left it.
+/// The heap is reset before a measurement if the allocator supports that, so that measurements do
+/// not depend on each other. Each pass frees what it allocated; if the allocator frees no single
+/// block, the heap is reset after each pass. A heap that the caller of the fixture provides is
+/// never reset.
 ///
-/// A cold cell has no warm-up: kernels are loaded by a launch in which nobody works, and every pass is the
-/// first on a heap that was just made. Where the system owns the heap there is one such pass a process.
+/// A cold measurement has no warm-up pass. A launch without calling lanes loads the kernels, and
+/// every pass runs on a new heap. If the system owns the heap, a process runs one cold pass only.
 
-#include "bench/bench.hpp"
+#include "bench/kernels/allocate.hpp"
 #include "bench/kernels/checks.hpp"
 #include "bench/kernels/clock.hpp"
-#include "bench/kernels/kernels.hpp"
-#include "bench/patience.hpp"
+#include "bench/request.hpp"
+#include "bench/slow_filter.hpp"
 
 #include <quarry/heap.hpp>
 
@@ -52,29 +56,35 @@ class bench_timer {
   std::chrono::steady_clock::time_point begin_ = std::chrono::steady_clock::now();
 };
 
-inline bench_figures skipped(std::string why) {
-  bench_figures f;
+inline bench_result skipped(std::string reason) {
+  bench_result f;
   f.outcome = bench_outcome::skipped;
-  f.note = std::move(why);
+  f.note = std::move(reason);
   return f;
 }
 
 template <class Allocator, class Backend>
-class bench_site {
+class bench_fixture {
  public:
   using heap_type = heap<Allocator, Backend>;
   using ref_type = typename heap_type::ref_type;
   static constexpr abilities can = Allocator::can;
 
-  explicit bench_site(const bench_request& request)
-      : request_(request), counts_(bench_judge::kinds) {
-    if (request.heap >= can.min_pool) heap_ = std::make_shared<heap_type>(bytes(request.heap));
+  explicit bench_fixture(const bench_request& request)
+      : request_(request), counts_(bench_checker::kinds) {
+    if (request.heap_bytes >= can.min_pool)
+      heap_ = std::make_shared<heap_type>(bytes(request.heap_bytes));
   }
-  bench_site(const bench_request& request, std::shared_ptr<heap_type> lent)
-      : request_(request), heap_(std::move(lent)), counts_(bench_judge::kinds), is_lent_(true) {}
+  /// Measures on a heap that the caller provides.
+  bench_fixture(const bench_request& request, std::shared_ptr<heap_type> heap)
+      : request_(request),
+        heap_(std::move(heap)),
+        counts_(bench_checker::kinds),
+        is_shared_(true) {}
 
  protected:
-  /// One pass: the kernel that allocates (or does everything), and the one that frees.
+  /// Times of one pass: of the kernel that allocates, or the only kernel, and of the kernel that
+  /// frees.
   struct pass_times {
     bench_measured first;
     bench_measured second{-1, -1};
@@ -82,39 +92,39 @@ class bench_site {
 
   ref_type ref() const { return heap_->ref(); }
 
-  static bench_team team_of(const bench_cell& cell) {
-    return {cell.workers, cell.working, cell.threads};
+  static bench_lanes lanes_of(const bench_measurement& m) {
+    return {m.lanes, m.lanes_per_warp, m.threads_per_block};
   }
 
-  /// What cells find in the heap: done again whenever it was made new. Where the heap can not be, `undo`
-  /// gives back what was there before.
-  void furnish(std::function<void()> prepare, std::function<void()> undo) {
+  /// Resets the heap and fills it with `prepare`, which also runs after every later reset. `undo`
+  /// frees what `prepare` allocated; it is used if the heap cannot be reset.
+  void prefill(std::function<void()> prepare, std::function<void()> undo) {
     prepare_ = {};
-    renew();
+    reset_heap();
     prepare_ = std::move(prepare);
     undo_ = std::move(undo);
     if (prepare_) prepare_();
   }
-  /// After a cell.
-  void clear() { furnish({}, {}); }
+  /// Empties the heap after a measurement.
+  void clear() { prefill({}, {}); }
 
-  /// The heap as new, where that is possible, and furnished.
-  void renew() {
-    if (is_lent_) {
+  /// Returns the heap to the state after prefill().
+  void reset_heap() {
+    if (is_shared_) {
       if (undo_) undo_();
     } else if constexpr (can.frees_all) {
       heap_->reset();
     } else if constexpr (can.frees_one) {
       if (undo_) undo_();
     } else {
-      make_anew();
+      recreate_heap();
       return;
     }
     if (prepare_) prepare_();
   }
-  /// After a pass: frees what nobody can free one by one.
-  void renew_if_full() {
-    if constexpr (!can.frees_one) renew();
+  /// Ends a pass of an allocator that cannot free single blocks.
+  void reset_if_frees_nothing() {
+    if constexpr (!can.frees_one) reset_heap();
   }
 
   template <class Kernel>
@@ -122,49 +132,51 @@ class bench_site {
     return clock_.time([&] { clock_.start(g, kernel); });
   }
 
-  /// Why a cell makes no sense for this allocator; empty: it does.
-  std::string objection(const bench_cell& cell) const {
+  /// Returns why the allocator cannot run the measurement; empty if it can.
+  std::string reason_to_skip(const bench_measurement& m) const {
     if (!heap_) return "needs a heap of " + to_text(can.min_pool);
-    std::uint64_t most = 0;
-    std::uint64_t asked = 0;
-    for (const bench_load& l : cell.all_loads()) {
-      most = std::max(most, l.size);
-      asked = std::max(asked, saturating_multiply(cell.workers * l.batch * cell.rounds,
-                                                  align_up(l.size, block_alignment)));
+    std::uint64_t max_size = 0;
+    std::uint64_t requested = 0;
+    for (const bench_load& l : m.all_loads()) {
+      max_size = std::max(max_size, l.size);
+      requested = std::max(requested, saturating_multiply(m.lanes * l.batch * m.rounds,
+                                                          align_up(l.size, block_alignment)));
     }
-    asked = saturating_add(asked, cell.occupied * (request_.heap / 100));
-    if (most > can.max_size) return "serves at most " + to_text(can.max_size);
-    if (can.overwrites && asked > heap_->pool_bytes())
-      return "would overwrite: a pass asks for " + to_text(asked);
+    requested = saturating_add(requested, m.occupied * (request_.heap_bytes / 100));
+    if (max_size > can.max_size) return "largest block: " + to_text(can.max_size);
+    if (can.overwrites && requested > heap_->pool_bytes())
+      return "would overwrite live blocks: a pass requests " + to_text(requested);
     return {};
   }
 
-  /// `calls` of a pass: in its first and in its second kernel. `pass` is given the workers.
+  /// Runs warm-up and timed passes, and fills times and atomics of `f`. `calls` and `second_calls`
+  /// are the calls of the first and the second kernel of a pass. pass(lanes) runs one pass.
   template <class Pass>
-  void time_passes(bench_figures& f, const bench_cell& cell, double calls, double second_calls,
+  void time_passes(bench_result& f, const bench_measurement& m, double calls, double second_calls,
                    Pass&& pass) {
     const bench_timer timer;
-    const auto time_left = [&] { return timer.seconds() < request_.share / 2; };
-    const bench_team everybody = team_of(cell);
+    const auto has_time_left = [&] { return timer.seconds() < request_.time_limit / 2; };
+    const bench_lanes all_lanes = lanes_of(m);
     std::vector<pass_times> passes;
     pass_times counted;
-    if (cell.cold) {
-      (void)pass({0, cell.working, cell.threads});
+    if (m.cold) {
+      (void)pass({0, m.lanes_per_warp, m.threads_per_block});
       do {
-        if (can.owns_pool) make_anew();
-        passes.push_back(pass(everybody));
-      } while (can.owns_pool && passes.size() < request_.repeats && time_left());
-      if (can.owns_pool) make_anew();
+        if (can.owns_pool) recreate_heap();
+        passes.push_back(pass(all_lanes));
+      } while (can.owns_pool && passes.size() < request_.repeats && has_time_left());
+      if (can.owns_pool) recreate_heap();
       clock_.count(true);
-      if (can.owns_pool && bench_clock<Backend>::counts) counted = pass(everybody);
+      if (can.owns_pool && bench_clock<Backend>::counts) counted = pass(all_lanes);
     } else {
       clock_.count(true);
-      counted = pass(everybody);
-      if (bench_clock<Backend>::counts) counted = pass(everybody);  // of a warm heap
+      counted = pass(all_lanes);
+      if (bench_clock<Backend>::counts) counted = pass(all_lanes);  // the count of a warm heap
       clock_.count(false);
-      if (!bench_clock<Backend>::counts && !time_left()) passes.push_back(counted);  // slow enough
-      while (passes.empty() || (passes.size() < request_.repeats && time_left()))
-        passes.push_back(pass(everybody));
+      if (!bench_clock<Backend>::counts && !has_time_left())
+        passes.push_back(counted);  // too slow for another pass
+      while (passes.empty() || (passes.size() < request_.repeats && has_time_left()))
+        passes.push_back(pass(all_lanes));
     }
     clock_.count(false);
     if (counted.first.atomics >= 0) f.atomics = counted.first.atomics / calls;
@@ -180,71 +192,72 @@ class bench_site {
     f.free_time = summary(second);
   }
 
-  bench_judge judge() const {
+  bench_checker checker() const {
     const memory_range pool = heap_->pool();
     const auto begin = reinterpret_cast<std::uintptr_t>(pool.begin);
     if (!can.owns_pool) return {0, ~std::uintptr_t{0}, counts_.data()};
     return {begin, begin + pool.size, counts_.data()};
   }
 
-  /// What lies in `blocks` after `round`, for the kernels that write and check all of it.
+  /// Describes the blocks that are live after `round`, for the kernels that write and check them.
   bench_write contents(void* const* blocks, std::uint64_t count, const bench_sizes& sizes,
                        std::uint32_t round) const {
-    constexpr std::uint32_t helpers = std::is_same_v<Backend, cpu> ? 1 : 32;
-    return {blocks, count, helpers, sizes, round, judge()};
+    constexpr std::uint32_t lanes_per_memory_block = std::is_same_v<Backend, cpu> ? 1 : 32;
+    return {blocks, count, lanes_per_memory_block, sizes, round, checker()};
   }
   void write(const bench_write& all) const { launch<Backend>(all.launch_grid(), all); }
   void check(const bench_write& all) const {
-    simt::array<std::uint32_t, Backend> spoilt(all.count);
-    launch<Backend>(all.launch_grid(), bench_check{all, spoilt.data()});
+    simt::array<std::uint32_t, Backend> corrupt_flags(all.count);
+    launch<Backend>(all.launch_grid(), bench_check{all, corrupt_flags.data()});
   }
   void clear_counts() { counts_.fill_zero(); }
-  void take_counts(bench_figures& f) const {
+  void read_counts(bench_result& f) const {
     const std::vector<std::uint64_t> n = counts_.to_host();
-    f.failures = n[bench_judge::failures];
-    f.corrupt = n[bench_judge::corrupt];
-    f.misaligned = n[bench_judge::misaligned];
+    f.failures = n[bench_checker::failures];
+    f.corrupt = n[bench_checker::corrupt];
+    f.misaligned = n[bench_checker::misaligned];
   }
 
   bench_request request_;
-  std::shared_ptr<heap_type> heap_;  // none: it would be too small
+  std::shared_ptr<heap_type> heap_;  // null if the heap would be too small
   simt::array<std::uint64_t, Backend> counts_;
   bench_clock<Backend> clock_{request_.queued};
 
  private:
-  void make_anew() {
-    heap_.reset();  // before there is another
-    heap_ = std::make_shared<heap_type>(bytes(request_.heap));
+  void recreate_heap() {
+    heap_.reset();  // before the next heap takes memory
+    heap_ = std::make_shared<heap_type>(bytes(request_.heap_bytes));
     if (prepare_) prepare_();
   }
 
-  bool is_lent_ = false;
+  bool is_shared_ = false;
   std::function<void()> prepare_;
   std::function<void()> undo_;
 };
 
-/// All cells of a request, with Bench<Allocator, Backend>. An error is emitted as the cell's outcome and
-/// thrown on: a GPU is of no use to this process after one.
+/// Runs all measurements of a request with Bench<Allocator, Backend>. An exception becomes the
+/// result of the current measurement and is rethrown: after a CUDA error the process cannot use the
+/// GPU.
 template <class Bench>
-void run_cells(const bench_request& request, const bench_emit& emit) {
+void run_measurements(const bench_request& request, const bench_callback& emit) {
   std::size_t number = 0;
-  bench_patience patience(request.share);
+  bench_slow_filter filter(request.time_limit);
   try {
     Bench bench(request);
-    for (; number < request.cells.size(); ++number) {
-      const bench_cell& cell = request.cells[number];
-      const std::string slower = patience.objection(cell);
+    for (; number < request.measurements.size(); ++number) {
+      const bench_measurement& m = request.measurements[number];
+      const std::string reason = filter.reason_to_skip(m);
       const bench_timer timer;
-      bench_figures f = slower.empty() ? bench.run(cell) : given_up(slower);
+      bench_result f = reason.empty() ? bench.run(m) : given_up(reason);
       f.seconds = timer.seconds();
-      patience.note(cell, f.seconds);
-      emit(cell, f);
+      filter.note(m, f.seconds);
+      emit(m, f);
     }
   } catch (const std::exception& e) {
-    bench_figures f;
+    bench_result f;
     f.outcome = bench_outcome::failed;
     f.note = e.what();
-    emit(request.cells[number], f);
+    emit(request.measurements[number], f);
     throw;
   }
 }

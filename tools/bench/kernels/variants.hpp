@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Allocators that only the benchmark knows: those of the library with other template arguments, for figures
-/// in which such an argument is an axis, and FDGMalloc by its own calls.
+/// Variants of allocators that only the benchmark uses: other template arguments, for figures that
+/// vary such an argument, and FDGMalloc through its own interface.
 
 #include <quarry/heap/named.hpp>
 
@@ -10,14 +10,16 @@
 
 namespace quarry {
 
-// XMalloc with the paper's 1 to 64 FIFOs a class, 256 blocks in them together.
+// XMalloc with 1 to 64 FIFOs per size class, as in the paper; the FIFOs of a class hold 256 blocks
+// together.
 template <std::uint32_t Fifos>
 using fifo_variant = warp_aggregated<buffer<system_heap, Fifos>>;
-// ScatterAlloc with larger pages than the library's own 4 KiB.
+// ScatterAlloc with pages larger than the 4 KiB of the library.
 template <std::uint64_t KiB>
 using page_variant = scatter<KiB * 1024>;
-// FDGMalloc as in the paper: an arena for each warp, ended in the kernel. Over CUDA's malloc, with and
-// without superblocks, and over what the library's own stands on.
+// FDGMalloc as in the paper: each warp opens an arena and ends it in the same kernel. fdg_arenas
+// uses the upstream of the library's FDGMalloc; the other two use CUDA's malloc, with and without
+// superblocks.
 using fdg_arenas = warp_arena<cfmmalloc>;
 using fdg_over_system = warp_arena<system_heap>;
 using fdg_bare = warp_arena<system_heap, 0>;

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "bench/experiments/experiments.hpp"
+#include "bench/experiments/experiment.hpp"
 
-#include "bench/experiments/cells.hpp"
+#include "bench/experiments/measurements.hpp"
 #include "bench/kernels/variants.hpp"
 #include "common/catalogue.hpp"
 #include "common/text.hpp"
@@ -13,8 +13,9 @@
 namespace quarry::tool {
 namespace {
 
-bool fits(takes what, const size_range& r) {
-  return what != takes::nothing && (what == takes::ranges) == (r.least != r.most);
+/// True if an experiment with this option uses the value `r` of --sizes.
+bool accepts(size_option option, const size_range& r) {
+  return option != size_option::none && (option == size_option::ranges) == (r.least != r.most);
 }
 
 std::vector<std::string_view> groups() {
@@ -24,14 +25,15 @@ std::vector<std::string_view> groups() {
   return all;
 }
 
-std::string places_that_take_sizes() {
+std::string experiments_that_accept_sizes() {
   std::vector<std::string> ids;
   for (const experiment& e : experiments())
-    if (e.accepts != takes::nothing) ids.emplace_back(e.id);
+    if (e.accepted_sizes != size_option::none) ids.emplace_back(e.id);
   return joined(ids);
 }
 
-/// FDGMalloc as its users call it, and as the paper has it.
+/// Returns FDGMalloc through its own interface: over CFMMalloc, over CUDA's malloc as in the paper,
+/// and without superblocks.
 const std::vector<bench_subject>& arena_subjects() {
   static const std::vector<bench_subject> all = [] {
     std::vector<bench_subject> subjects;
@@ -49,7 +51,7 @@ const std::vector<bench_subject>& arena_subjects() {
 const std::vector<experiment>& experiments() {
   static const std::vector<experiment> all = [] {
     std::vector<experiment> list = paper_experiments();
-    for (auto more : {field_experiments(), workload_experiments()})
+    for (auto more : {survey_experiments(), workload_experiments()})
       list.insert(list.end(), more.begin(), more.end());
     return list;
   }();
@@ -64,7 +66,7 @@ const experiment& find_experiment(std::string_view id) {
   for (const experiment& e : all) names.push_back(e.id);
   const std::string_view nearest = nearest_name(id, names);
   throw input_error(
-      fmt::format("no experiment '{}'{}; quarry bench --list prints them", id,
+      fmt::format("no experiment '{}'{}; quarry bench --list prints all", id,
                   nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest)));
 }
 
@@ -78,31 +80,32 @@ std::vector<const experiment*> find_experiments(std::string_view typed) {
 void check_sizes(const std::vector<const experiment*>& chosen, const bench_scale& scale) {
   for (const size_range& r : scale.sizes)
     if (std::none_of(chosen.begin(), chosen.end(),
-                     [&](const experiment* e) { return fits(e->accepts, r); }))
-      throw input_error(fmt::format("--sizes {}: it is for {}, none of which was chosen",
-                                    size_text(r), places_that_take_sizes()));
+                     [&](const experiment* e) { return accepts(e->accepted_sizes, r); }))
+      throw input_error(
+          fmt::format("--sizes {}: none of the chosen experiments uses it; these do: {}",
+                      size_text(r), experiments_that_accept_sizes()));
 }
 
-std::vector<size_range> sizes_or(const bench_scale& scale, takes what,
+std::vector<size_range> sizes_or(const bench_scale& scale, size_option option,
                                  std::vector<size_range> own) {
   std::vector<size_range> chosen;
   for (const size_range& r : scale.sizes)
-    if (fits(what, r)) chosen.push_back(r);
+    if (accepts(option, r)) chosen.push_back(r);
   return chosen.empty() ? own : chosen;
 }
 
-bool experiment::can_be_cold(const bench_cell& cell) {
-  return cell.shape == bench_shape::blocks || cell.shape == bench_shape::churn ||
-         cell.shape == bench_shape::batch || cell.shape == bench_shape::generate;
+bool experiment::can_be_cold(const bench_measurement& m) {
+  return m.workload == bench_workload::malloc_then_free || m.workload == bench_workload::churn ||
+         m.workload == bench_workload::batch || m.workload == bench_workload::produce;
 }
 
-std::vector<bench_cell> cells_of(const experiment& e, const bench_scale& scale) {
+std::vector<bench_measurement> measurements_of(const experiment& e, const bench_scale& scale) {
   if (e.from_ledger()) return {};
-  std::vector<bench_cell> cells = e.cells(scale);
-  for (bench_cell& c : cells) c.experiment = e.id;
-  if (!scale.cold) return cells;
-  std::vector<bench_cell> all;
-  for (const bench_cell& c : cells) {
+  std::vector<bench_measurement> measurements = e.measurements(scale);
+  for (bench_measurement& c : measurements) c.experiment = e.id;
+  if (!scale.cold) return measurements;
+  std::vector<bench_measurement> all;
+  for (const bench_measurement& c : measurements) {
     if (scale.warm || c.cold || !experiment::can_be_cold(c)) all.push_back(c);
     if (c.cold || !experiment::can_be_cold(c)) continue;
     all.push_back(c);
@@ -115,20 +118,20 @@ std::vector<bench_cell> cells_of(const experiment& e, const bench_scale& scale) 
 std::vector<bench_subject> subjects_of(const experiment& e,
                                        const std::vector<std::string_view>& allocators) {
   std::vector<bench_subject> all = e.listed;
-  if (e.who != everyone::no)
+  if (e.allocators != allocator_set::none)
     for (const std::string_view name : allocator_names()) {
-      if (e.who == everyone::by_arenas && name == "FDGMalloc")
+      if (e.allocators == allocator_set::all_with_arenas && name == "FDGMalloc")
         all.insert(all.end(), arena_subjects().begin(), arena_subjects().end());
       else
         all.push_back({std::string(name), std::string(name), std::string(name)});
     }
   if (e.baseline) all.push_back({"prefix sum", "baseline", "prefix sum"});
-  const auto place = [&](const bench_subject& s) {
+  const auto position = [&](const bench_subject& s) {
     return std::find(allocators.begin(), allocators.end(), s.allocator);
   };
-  std::erase_if(all, [&](const bench_subject& s) { return place(s) == allocators.end(); });
+  std::erase_if(all, [&](const bench_subject& s) { return position(s) == allocators.end(); });
   std::stable_sort(all.begin(), all.end(),
-                   [&](const auto& a, const auto& b) { return place(a) < place(b); });
+                   [&](const auto& a, const auto& b) { return position(a) < position(b); });
   return all;
 }
 
