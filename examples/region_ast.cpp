@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A compiler's memory: symbols live as long as the program, the syntax tree of a function as long as
-/// the function is being compiled. One child region per function, one call to forget it.
+/// Memory of a compiler: symbols exist as long as the program region, the syntax tree of a function
+/// only while the function is compiled. Each function has a child region, which is destroyed at
+/// once.
 
 #include <quarry/region.hpp>
 
@@ -81,7 +82,7 @@ int main() {
     quarry::region function = program.create_child();
     const expression* ast = compiler(body, function).sum();
     symbols.push_back(new (program) symbol{"f", evaluate(ast)});
-  }  // the syntax tree goes here, every time
+  }  // destroys the region of the function, and with it the syntax tree
 
   bool good = true;
   for (int i = 0; i < 1000; ++i) good = good && symbols[static_cast<std::size_t>(i)]->result == i;

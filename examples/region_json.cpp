@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A JSON document whose nodes live in one region: built with plain new, gone with one call, however
-/// many nodes there were. No destructor, no walk over the tree.
+/// A JSON document whose nodes lie in one region: `new (region)` builds it, and destroying the
+/// region frees all nodes in one call, without destructors and without a walk over the tree.
 
 #include <quarry/region.hpp>
 
@@ -14,13 +14,13 @@ namespace {
 struct value {
   enum kind { null, number, text, list, object } is = null;
   double as_number = 0;
-  std::string_view as_text{};  // in the region, too
+  std::string_view as_text{};  // in the region
   value* first = nullptr;      // of a list or an object
-  value* next = nullptr;       // in the list or object that this is in
+  value* next = nullptr;       // sibling in the enclosing list or object
   std::string_view key{};
 };
 
-/// Enough of JSON for an example: no escapes, no true and false.
+/// Parses the part of JSON that this example needs: no escapes, no true and false.
 class parser {
  public:
   parser(std::string_view in, quarry::region& where) : in_(in), region_(where) {}
@@ -28,14 +28,14 @@ class parser {
   value* parse() {
     skip();
     auto* v = new (region_) value;
-    if (load_cached() == '"') {
+    if (next_character() == '"') {
       v->is = value::text;
       v->as_text = quoted();
-    } else if (load_cached() == '[' || load_cached() == '{') {
-      v->is = load_cached() == '[' ? value::list : value::object;
+    } else if (next_character() == '[' || next_character() == '{') {
+      v->is = next_character() == '[' ? value::list : value::object;
       const char end = take() == '[' ? ']' : '}';
       value** last = &v->first;
-      for (skip(); load_cached() != end; skip()) {
+      for (skip(); next_character() != end; skip()) {
         std::string_view key;
         if (v->is == value::object) {
           key = quoted();
@@ -46,7 +46,7 @@ class parser {
         (*last)->key = key;
         last = &(*last)->next;
         skip();
-        if (load_cached() == ',') take();
+        if (next_character() == ',') take();
       }
       take();
     } else {
@@ -59,10 +59,10 @@ class parser {
   }
 
  private:
-  char load_cached() const { return at_ < in_.size() ? in_[at_] : '\0'; }
+  char next_character() const { return at_ < in_.size() ? in_[at_] : '\0'; }
   char take() { return in_[at_++]; }
   void skip() {
-    while (std::isspace(static_cast<unsigned char>(load_cached())) != 0) ++at_;
+    while (std::isspace(static_cast<unsigned char>(next_character())) != 0) ++at_;
   }
   std::string_view quoted() {
     const std::size_t end = in_.find('"', at_ + 1);
@@ -99,10 +99,10 @@ int main() {
     const value* root = parser(source, document).parse();
     total = sum(root);
     const quarry::packed_region packed = quarry::pack(tree, document.id()).value;
-    std::printf("%llu objects, ready to be sent as %zu ranges\n",
+    std::printf("%llu objects, packed as %zu ranges\n",
                 static_cast<unsigned long long>(document.statistics().pool.objects),
                 packed.ranges.size());
-  }  // all of them are gone
+  }  // destroys the region with all nodes
   std::printf("sum %.0f, regions left: %llu\n", total,
               static_cast<unsigned long long>(tree.regions()));
   return total == 4'999'950'000.0 && tree.regions() == 1 ? 0 : 1;

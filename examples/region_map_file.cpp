@@ -1,9 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
-/// A std::pmr::map in a region, moved to a file and back: nothing is written out or parsed, the nodes
-/// come back at their addresses with their pointers intact.
+/// A std::pmr::map in a region, saved to a file and restored: no serialization and no parsing. The
+/// nodes come back at their addresses with their pointers intact.
 ///
-/// The map asks its memory_resource for memory, so the resource must come back, too. It holds a
-/// vtable, which may lie elsewhere in the next run: it is made anew, in the same place.
+/// The map stores a pointer to its memory_resource. The resource has a vtable pointer, which may
+/// differ in the next run, so the program constructs the resource again, at the same address.
 
 #include <quarry/region.hpp>
 
@@ -24,7 +24,7 @@ struct document {
   dictionary words;
 
   explicit document(quarry::region& in) : words(new (place) resource(in)) {}
-  void wake(quarry::region& in) { new (place) resource(in); }
+  void restore_resource(quarry::region& in) { new (place) resource(in); }
 };
 
 void write(const std::string& file) {
@@ -44,12 +44,12 @@ bool read(const std::string& file) {
   const quarry::loaded_snapshot loaded = quarry::load_snapshot(tree, file);
   quarry::region r = quarry::region::adopt(tree, loaded.id);
   auto* d = static_cast<document*>(loaded.root);
-  d->wake(r);
+  d->restore_resource(r);
   bool good = d->words.size() == 10'000 && d->words[77].starts_with("word number 77,");
   d->words[10'000] = "and it is a map as before, which can grow, far beyond what was in the file";
   d->words.erase(5);
   good = good && d->words.size() == 10'000;
-  std::printf("%zu words back, sound: %s\n", d->words.size(),
+  std::printf("%zu words restored, invariants hold: %s\n", d->words.size(),
               tree.check_invariants().empty() ? "yes" : "no");
   return good && tree.check_invariants().empty();
 }

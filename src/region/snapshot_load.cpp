@@ -11,7 +11,8 @@ namespace {
 using table_view = slab_table_view<default_geometry>;
 constexpr slab_geometry geometry = default_geometry;
 
-/// Whether the slabs of a range are what a pool could have written; which of them are used is added.
+/// Returns whether a pool can have written these slabs. Appends to `used` which of them hold
+/// objects.
 bool is_sound(std::span<const snapshot_slab> slabs, std::vector<bool>& used) {
   for (std::size_t at = 0; at < slabs.size();) {
     const snapshot_slab& s = slabs[at];
@@ -51,15 +52,15 @@ bool is_sound(std::span<const snapshot_slab> slabs, std::vector<bool>& used) {
   return true;
 }
 
-/// Everything but the contents, checked.
+/// The checked contents of a file, without the contents of slabs.
 struct snapshot_body {
   std::vector<snapshot_region> regions;
   std::vector<snapshot_range> ranges;
   std::vector<snapshot_slab> slabs;
-  std::vector<bool> used;  // of each slab
+  std::vector<bool> used;  // for each slab: whether the file has its contents
 };
 
-/// The whole file passes by once, before anything is believed.
+/// Reads the whole file once and compares length and checksum with the header.
 void check_sum(snapshot_stream& in, const snapshot_header& header) {
   in.seek(sizeof(header));
   std::vector<char> buffer(1 << 20);
@@ -68,7 +69,7 @@ void check_sum(snapshot_stream& in, const snapshot_header& header) {
     in.read(buffer.data(), part);
     left -= part;
   }
-  if (!in.at_end()) throw snapshot_error(in.path() + ": is longer than it says");
+  if (!in.at_end()) throw snapshot_error(in.path() + ": the file is longer than its header says");
   if (in.sum() != header.body_sum) throw snapshot_error(in.path() + ": is damaged (contents)");
 }
 
@@ -80,7 +81,7 @@ std::vector<T> read_all(snapshot_stream& in, std::uint64_t count) {
 }
 
 snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
-  const auto wrong = [&] { return snapshot_error(in.path() + ": makes no sense"); };
+  const auto wrong = [&] { return snapshot_error(in.path() + ": its contents are inconsistent"); };
   const std::uint64_t most = header.body_bytes;
   if (header.regions == 0 || header.ranges > most || header.slabs > most ||
       header.used_slabs > most ||
@@ -111,7 +112,7 @@ snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
   return body;
 }
 
-/// Slabs as they were; the contents of the used ones follow in the file.
+/// Restores the metadata of slabs, and reads the contents of the used slabs from the file.
 void restore(snapshot_stream& in, const table_view& table, slab_run run, const snapshot_body& body,
              std::size_t at) {
   for (slab_number i = 0; i < run.count; ++i) {
@@ -132,7 +133,7 @@ snapshot_header snapshot_info(const std::string& path) {
   snapshot_stream in(path, "rb");
   const auto header = in.read<snapshot_header>();
   if (header.magic != snapshot_header::magic_number)
-    throw snapshot_error(path + ": is no snapshot of regions");
+    throw snapshot_error(path + ": is not a snapshot of regions");
   if (header.version != snapshot_header::this_version)
     throw snapshot_error(path + ": has version " + std::to_string(header.version) + ", not " +
                          std::to_string(snapshot_header::this_version));

@@ -22,7 +22,8 @@ snapshot_slab saved_slab(const table_view& table, slab_number n) {
 
 void save_snapshot(region_tree& tree, region_id id, const std::string& path, const void* root) {
   auto* top = tree.find(id);
-  if (top == nullptr) throw snapshot_error(path + ": the region to save was freed, or never was");
+  if (top == nullptr)
+    throw snapshot_error(path + ": the region to save was destroyed, or never existed");
   const table_view& table = tree.table();
   snapshot_header header;
   header.slab = geometry.slab, header.page = geometry.page, header.slot = geometry.slot;
@@ -35,7 +36,7 @@ void save_snapshot(region_tree& tree, region_id id, const std::string& path, con
   std::vector<slab_run> runs, used;
   std::unordered_map<const void*, std::uint32_t> places;
   tree.for_each_below(*top, [&](region_tree::node_type& node) {
-    node.it->pool.reclaim();  // so that every slot is free or live
+    node.it->pool.reclaim();  // empties the magazines: every slot is free or live
     const auto place = static_cast<std::uint32_t>(regions.size());
     places[&node] = place;
     regions.push_back(
@@ -73,7 +74,7 @@ void save_snapshot(region_tree& tree, region_id id, const std::string& path, con
     out.write(&header, sizeof(header));
     out.close();
     if (std::rename(unfinished.c_str(), path.c_str()) != 0)
-      throw snapshot_error(path + ": can not be written: " + std::strerror(errno));
+      throw snapshot_error(path + ": cannot be written: " + std::strerror(errno));
   } catch (...) {
     std::remove(unfinished.c_str());
     throw;

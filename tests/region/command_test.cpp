@@ -70,7 +70,7 @@ TEST_F(RegionCommand, ComparesWithThePeers) {
 }
 #endif
 
-TEST_F(RegionCommand, RefusesAPeerThatIsNotThere) {
+TEST_F(RegionCommand, ReportsAMissingPeerProgram) {
   EXPECT_THROW(output_of("region peers --peer /nowhere/at/all"), input_error);
 }
 

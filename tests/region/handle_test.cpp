@@ -19,7 +19,7 @@ struct counted {
   int number;
 };
 
-TEST(Region, FreesItselfAtTheEndOfItsScope) {
+TEST(Region, DestroysItsRegionAtTheEndOfItsScope) {
   region_tree tree;
   region_id id;
   {
@@ -32,7 +32,7 @@ TEST(Region, FreesItselfAtTheEndOfItsScope) {
   EXPECT_EQ(tree.regions(), 1u);
 }
 
-TEST(Region, TakesItsChildrenAlong) {
+TEST(Region, DestroysItsChildren) {
   region_tree tree;
   auto parent = std::make_unique<region>(tree);
   region child = parent->create_child();
@@ -44,7 +44,7 @@ TEST(Region, TakesItsChildrenAlong) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(Region, RunsNoDestructorThatWasNotRegistered) {
+TEST(Region, RunsNoUnregisteredDestructor) {
   region_tree tree;
   std::vector<int> log;
   {
@@ -54,7 +54,7 @@ TEST(Region, RunsNoDestructorThatWasNotRegistered) {
   EXPECT_TRUE(log.empty());
 }
 
-TEST(Region, RunsRegisteredDestructorsLatestFirstAndChildrenFirst) {
+TEST(Region, RunsRegisteredDestructorsInReverseOrderAndOfChildrenFirst) {
   region_tree tree;
   std::vector<int> log;
   {
@@ -69,7 +69,7 @@ TEST(Region, RunsRegisteredDestructorsLatestFirstAndChildrenFirst) {
   EXPECT_EQ(log, (std::vector<int>{4, 3, 2, 1}));
 }
 
-TEST(Region, KeepsNothingOfAnObjectWhoseConstructorThrows) {
+TEST(Region, ReleasesTheMemoryOfAnObjectWhoseConstructorThrows) {
   struct thrower {
     thrower() { throw 1; }
     ~thrower() {}
@@ -96,7 +96,7 @@ TEST(Region, HoldsStandardContainers) {
   EXPECT_EQ(r.statistics().pool.objects, 0u);
 }
 
-TEST(Region, AlignsWhatAsksForIt) {
+TEST(Region, AlignsObjectsAsRequested) {
   struct alignas(4096) page {
     char bytes[4096];
   };
@@ -107,7 +107,7 @@ TEST(Region, AlignsWhatAsksForIt) {
   EXPECT_THROW(r.allocate(10, 1 << 21), region_error);
 }
 
-TEST(Region, SaysWhatWentWrong) {
+TEST(Region, ThrowsTheReasonOfAFailure) {
   tree_options options;
   options.range = 2 << 20;
   region_tree tree(options);
@@ -124,7 +124,7 @@ TEST(Region, SaysWhatWentWrong) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(Region, RefusesObjectsOfAnotherRegion) {
+TEST(Region, ReportsObjectsOfAnotherRegion) {
   region_tree tree;
   region a(tree), b(tree);
   void* p = a.allocate(64);

@@ -11,7 +11,7 @@ namespace {
 
 using namespace quarry;
 
-TEST(RegionHeap, BehavesAsCProgramsExpect) {
+TEST(RegionHeap, FollowsTheRulesOfMallocAndRealloc) {
   region_heap<> heap;
   void* nothing = heap.allocate(0);
   EXPECT_NE(nothing, nullptr);
@@ -31,7 +31,7 @@ TEST(RegionHeap, BehavesAsCProgramsExpect) {
   EXPECT_EQ(heap.tree().check_invariants(), "");
 }
 
-TEST(RegionHeap, LetsThreadsFreeWhatOthersAllocated) {
+TEST(RegionHeap, FreesObjectsOfOtherThreads) {
   region_heap<> heap;
   std::vector<std::atomic<unsigned char*>> table(1000);
   std::atomic<int> faults{0};

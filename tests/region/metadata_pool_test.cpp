@@ -26,18 +26,18 @@ std::string churn(Pool& metadata, std::uint64_t seed, unsigned operations) {
     } else {
       std::swap(live[random() % live.size()], live.back());
       if (metadata.deallocate(live.back()) != region_status::ok)
-        return "free refuses a living object";
+        return "deallocate rejects a live object";
       live.pop_back();
     }
     if (i % 97 == 0)
       if (std::string fault = metadata.check_invariants(); !fault.empty()) return fault;
   }
   for (void* p : live)
-    if (metadata.deallocate(p) != region_status::ok) return "free refuses a living object";
+    if (metadata.deallocate(p) != region_status::ok) return "deallocate rejects a live object";
   return metadata.check_invariants();
 }
 
-TEST(KernelPool, StartsSoundFromItsBootstrap) {
+TEST(MetadataPool, SatisfiesItsInvariantsAfterTheBootstrap) {
   metadata_pool<> metadata(16_MiB);
   EXPECT_EQ(metadata.check_invariants(), "");
   EXPECT_EQ(metadata.shortfalls(), 0u);
@@ -45,20 +45,20 @@ TEST(KernelPool, StartsSoundFromItsBootstrap) {
       << "a block of classes and one path of the index";
 }
 
-TEST(KernelPool, StartsSoundWithSlabsOfAnotherSize) {
+TEST(MetadataPool, SatisfiesItsInvariantsWithAnotherGeometry) {
   metadata_pool<tiny> metadata(1_MiB);
   EXPECT_EQ(metadata.check_invariants(), "");
   EXPECT_EQ(churn(metadata, 5, 20'000), "");
 }
 
-TEST(KernelPool, RefusesARangeTooSmallForItself) {
+TEST(MetadataPool, RejectsARangeTooSmallForItsBootstrap) {
   constexpr slab_geometry short_pages{1024, 16384, 16};
   EXPECT_THROW(metadata_pool<short_pages>(1_B), out_of_memory);
 }
 
 /// Every count of node-sized objects at which the reserve could be at its edge, and at each of them
 /// every kind of request that takes slabs.
-TEST(KernelPool, NeverRunsOutOfReserveAtAnyNumberOfNodes) {
+TEST(MetadataPool, NeverRunsOutOfReserveAtAnyNumberOfNodes) {
   for (const std::size_t request : {std::size_t{64}, std::size_t{1024}, std::size_t{4096},
                                     std::size_t{8192}, std::size_t{300'000}}) {
     metadata_pool<> metadata(64_MiB);
@@ -82,7 +82,7 @@ TEST(KernelPool, NeverRunsOutOfReserveAtAnyNumberOfNodes) {
 
 /// The same from the other side: the spare nodes are brought to every number that a request may
 /// start with, then the most demanding requests are made.
-TEST(KernelPool, NeverRunsOutOfReserveFromAnyNumberOfSpareNodes) {
+TEST(MetadataPool, NeverRunsOutOfReserveFromAnyNumberOfSpareNodes) {
   for (std::uint64_t spare = metadata_pool<>::node_reserve;
        spare < metadata_pool<>::node_reserve + 80; ++spare) {
     metadata_pool<> metadata(64_MiB);
@@ -94,8 +94,8 @@ TEST(KernelPool, NeverRunsOutOfReserveFromAnyNumberOfSpareNodes) {
   }
 }
 
-/// The index of free runs grows by one entry with every other object that is freed: each needs nodes
-/// while a free is in progress. Starts with `spare` free node slots.
+/// The index of free runs grows by one entry with every other object that is freed: each needs
+/// nodes while a free is in progress. Starts with `spare` free node slots.
 template <class Pool>
 std::uint64_t shortfalls_of_holes(std::uint64_t spare) {
   Pool metadata(256_MiB);
@@ -111,17 +111,17 @@ std::uint64_t shortfalls_of_holes(std::uint64_t spare) {
   return metadata.shortfalls();
 }
 
-TEST(KernelPool, NeverRunsOutOfReserveWhileHolesAppear) {
+TEST(MetadataPool, NeverRunsOutOfReserveWhileHolesAppear) {
   using metadata = metadata_pool<>;
   for (std::uint64_t spare = metadata::node_reserve; spare < metadata::node_reserve + 70; ++spare)
     ASSERT_EQ(shortfalls_of_holes<metadata>(spare), 0u) << "from " << spare;
 }
 
-TEST(KernelPool, RunsShortWithoutAReserve) {
+TEST(MetadataPool, HasShortfallsWithoutAReserve) {
   EXPECT_GT((shortfalls_of_holes<metadata_pool<default_geometry, 0>>(0)), 0u);
 }
 
-TEST(KernelPool, KeepsItsReserveThroughChurn) {
+TEST(MetadataPool, KeepsItsReserveThroughChurn) {
   for (std::uint64_t seed = 0; seed < 10; ++seed) {
     metadata_pool<> metadata(256_MiB);
     ASSERT_EQ(churn(metadata, seed, 20'000), "") << "seed " << seed;
@@ -130,7 +130,7 @@ TEST(KernelPool, KeepsItsReserveThroughChurn) {
   }
 }
 
-TEST(KernelPool, RefusesAndRecoversWhenItsRangeIsFull) {
+TEST(MetadataPool, FailsWhenItsRangeIsFullAndRecovers) {
   for (const std::size_t size : {64u, 1024u, 4096u, 192u, 50'048u}) {
     metadata_pool<> metadata(2_MiB);
     std::vector<void*> all;
@@ -144,7 +144,7 @@ TEST(KernelPool, RefusesAndRecoversWhenItsRangeIsFull) {
   }
 }
 
-TEST(KernelPool, GivesSlabsOfOneSizeToAnother) {
+TEST(MetadataPool, ReusesSlabsOfOneSizeForAnother) {
   metadata_pool<> metadata(2_MiB);
   std::size_t first_round = 0;
   for (int round = 0; round < 3; ++round)
@@ -160,7 +160,7 @@ TEST(KernelPool, GivesSlabsOfOneSizeToAnother) {
   EXPECT_EQ(metadata.check_invariants(), "");
 }
 
-TEST(KernelPool, RefusesWhatIsNoObject) {
+TEST(MetadataPool, ReportsPointersThatAreNoObject) {
   metadata_pool<> metadata(2_MiB);
   auto* p = static_cast<std::byte*>(metadata.allocate(192));
   EXPECT_EQ(metadata.deallocate(p + 64), region_status::not_an_object);

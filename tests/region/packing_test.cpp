@@ -35,7 +35,7 @@ void expect_in_order(const packed_region& packed) {
   EXPECT_EQ(sum, packed.packed_bytes);
 }
 
-TEST(Packing, PacksNothingOfAnEmptyRegion) {
+TEST(Packing, ReturnsNoRangeForAnEmptyRegion) {
   region_tree tree(one_thread());
   const region_id id = *tree.create_region(root_region);
   EXPECT_TRUE(pack(tree, id).value.ranges.empty());
@@ -44,7 +44,7 @@ TEST(Packing, PacksNothingOfAnEmptyRegion) {
   EXPECT_EQ(pack(tree, region_id(2, 77)).status, region_status::stale_region);
 }
 
-TEST(Packing, MakesOneRangeOfARegionThatOnlyGrew) {
+TEST(Packing, ReturnsOneRangeForARegionThatOnlyGrew) {
   region_tree tree(one_thread());
   const region_id id = *tree.create_region(root_region);
   std::vector<void*> all(100'000);
@@ -55,7 +55,7 @@ TEST(Packing, MakesOneRangeOfARegionThatOnlyGrew) {
   EXPECT_LT(packed.bytes_per_live_byte(), 1.001);
 }
 
-TEST(Packing, CoversEveryLivingObjectAndItsDescendants) {
+TEST(Packing, CoversEveryLiveObjectOfTheRegionAndItsDescendants) {
   region_tree tree(one_thread());
   std::mt19937_64 random(3);
   const region_id top = *tree.create_region(root_region);
@@ -91,7 +91,7 @@ TEST(Packing, CoversEveryLivingObjectAndItsDescendants) {
       ASSERT_NE(*tree.region_of(r.address + at), other);
 }
 
-TEST(Packing, LeavesOutTheSlabsOfFreedObjects) {
+TEST(Packing, OmitsTheSlabsOfFreedObjects) {
   region_tree tree(one_thread());
   const region_id id = *tree.create_region(root_region);
   std::vector<void*> all(90);

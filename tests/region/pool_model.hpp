@@ -14,7 +14,8 @@
 
 namespace quarry::testing {
 
-/// Slabs from the start of a table, page by page; metadata from a metadata pool. Either can be shut.
+/// Slabs from the start of a table, page by page; metadata from a metadata pool. Either can be
+/// shut.
 template <slab_geometry Geometry>
 class whole_table final : public pool_source {
  public:
@@ -87,7 +88,7 @@ class pool_model {
     return fault;
   }
   std::uint64_t operations() const { return operations_; }
-  std::uint64_t refusals() const { return refusals_; }
+  std::uint64_t failures() const { return failures_; }
 
  private:
   struct object {
@@ -127,7 +128,7 @@ class pool_model {
   std::string allocate(std::size_t n, std::size_t alignment) {
     void* p = it_.pool.allocate(n, alignment);
     if (p == nullptr) {
-      ++refusals_;
+      ++failures_;
       return {};
     }
     if (n == 0) return "an object of no bytes";
@@ -159,8 +160,8 @@ class pool_model {
     live_.pop_back();
     by_address_.erase(o.p);
     if (!is_painted(o)) return "an object changed under its owner";
-    if (it_.pool.deallocate(o.p) != region_status::ok) return "free refuses a living object";
-    if (it_.pool.deallocate(o.p) == region_status::ok) return "free takes an object twice";
+    if (it_.pool.deallocate(o.p) != region_status::ok) return "deallocate rejects a live object";
+    if (it_.pool.deallocate(o.p) == region_status::ok) return "deallocate accepts an object twice";
     return {};
   }
 
@@ -171,14 +172,17 @@ class pool_model {
     if (kind % 4 == 1) p = it_.table.base() + in.next(3);
     if (kind % 4 == 2) p = this;
     if (by_address_.contains(static_cast<std::byte*>(p))) return {};
-    return it_.pool.deallocate(p) == region_status::ok ? "free takes what is no object" : "";
+    return it_.pool.deallocate(p) == region_status::ok
+               ? "deallocate accepts a pointer that is no object"
+               : "";
   }
 
   std::string resize(std::uint64_t draw, std::size_t n) {
     if (live_.empty()) return {};
     object& o = live_[draw % live_.size()];
     const auto next = std::next(by_address_.find(o.p));
-    if (!it_.pool.resize(o.p, n)) return is_painted(o) ? "" : "resize refuses and changes";
+    if (!it_.pool.resize(o.p, n))
+      return is_painted(o) ? "" : "a resize that fails changes the object";
     if (n == 0 || it_.pool.usable_size(o.p) < n) return "resized to less than asked for";
     if (next != by_address_.end() && o.p + n > next->first) return "resized into its neighbour";
     o.size = n;
@@ -190,9 +194,9 @@ class pool_model {
   std::string bulk(std::size_t n, std::size_t count) {
     std::vector<void*> got(count);
     if (!it_.pool.allocate_bulk(n, got)) {
-      ++refusals_;
+      ++failures_;
       for (void* p : got)
-        if (p != nullptr) return "a refused bulk request gives something";
+        if (p != nullptr) return "a failed bulk request returns an object";
       return {};
     }
     for (void* p : got)
@@ -221,7 +225,7 @@ class pool_model {
   std::vector<object> live_;
   std::map<std::byte*, std::byte*> by_address_;
   std::uint64_t operations_ = 0;
-  std::uint64_t refusals_ = 0;
+  std::uint64_t failures_ = 0;
   unsigned fill_ = 0;
 };
 

@@ -135,7 +135,7 @@ TEST_F(Snapshot, ComesBackInAnotherProcess) {
   EXPECT_THROW(region_tree second(snapshot_options(path_)), out_of_memory) << "the range is taken";
 }
 
-TEST_F(Snapshot, IsRefusedWhereItsAddressesAreTaken) {
+TEST_F(Snapshot, IsRejectedIfItsAddressesAreInUse) {
   region_tree tree(one_thread());
   const region_id id = *tree.create_region(root_region);
   build(tree, id, 100);
@@ -148,7 +148,7 @@ TEST_F(Snapshot, IsRefusedWhereItsAddressesAreTaken) {
   EXPECT_NE(fault_of_loading(elsewhere).find("outside"), std::string::npos);
 }
 
-TEST_F(Snapshot, IsRefusedWhenAnyByteIsChanged) {
+TEST_F(Snapshot, IsRejectedIfAnyByteIsChanged) {
   region_tree tree(one_thread());
   std::string good;
   ASSERT_NO_FATAL_FAILURE(save_and_free(tree, good));
@@ -164,14 +164,15 @@ TEST_F(Snapshot, IsRefusedWhenAnyByteIsChanged) {
   EXPECT_NO_THROW(load_snapshot(tree, path_));
 }
 
-TEST_F(Snapshot, IsRefusedWhenCutShortOrTooLong) {
+TEST_F(Snapshot, IsRejectedIfTruncatedOrTooLong) {
   region_tree tree(one_thread());
   std::string good;
   ASSERT_NO_FATAL_FAILURE(save_and_free(tree, good));
   for (const std::size_t length :
        {std::size_t{0}, std::size_t{8}, std::size_t{100}, good.size() / 2, good.size() - 1}) {
     set_contents(good.substr(0, length));
-    EXPECT_NE(fault_of_loading(tree).find("shorter than its header says"), std::string::npos) << length;
+    EXPECT_NE(fault_of_loading(tree).find("shorter than its header says"), std::string::npos)
+        << length;
   }
   set_contents(good + "x");
   EXPECT_NE(fault_of_loading(tree).find("longer"), std::string::npos);
@@ -179,7 +180,7 @@ TEST_F(Snapshot, IsRefusedWhenCutShortOrTooLong) {
   EXPECT_NE(fault_of_loading(tree).find("opened"), std::string::npos);
 }
 
-TEST_F(Snapshot, IsRefusedWhenItLiesConsistently) {
+TEST_F(Snapshot, IsRejectedIfInconsistentUnderAValidChecksum) {
   region_tree tree(one_thread());
   std::string good;
   ASSERT_NO_FATAL_FAILURE(save_and_free(tree, good));
@@ -190,7 +191,7 @@ TEST_F(Snapshot, IsRefusedWhenItLiesConsistently) {
   const std::size_t lists = header.regions * sizeof(snapshot_region) +
                             header.ranges * sizeof(snapshot_range) +
                             header.slabs * sizeof(snapshot_slab);
-  unsigned refused = 0;
+  unsigned rejected = 0;
   for (int i = 0; i < 300; ++i) {
     std::string bad = good;
     const std::size_t at = sizeof(header) + random() % lists;
@@ -207,12 +208,12 @@ TEST_F(Snapshot, IsRefusedWhenItLiesConsistently) {
       ASSERT_EQ(tree.check_invariants(), "");
       ASSERT_EQ(tree.destroy_region(loaded.id), region_status::ok);
     } catch (const snapshot_error&) {
-      ++refused;
+      ++rejected;
     }
     ASSERT_EQ(tree.check_invariants(), "");
     ASSERT_EQ(tree.regions(), 1u);
   }
-  EXPECT_GT(refused, 50u);
+  EXPECT_GT(rejected, 50u);
 }
 
 }  // namespace

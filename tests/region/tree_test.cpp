@@ -21,7 +21,7 @@ tree_options small_tree(std::uint64_t range = 16 << 20) {
   return options;
 }
 
-TEST(RegionTree, GivesMemoryInTheRootWithoutAsking) {
+TEST(RegionTree, AllocatesInTheRoot) {
   region_tree tree;
   const auto p = tree.allocate(root_region, 100);
   ASSERT_TRUE(p);
@@ -30,7 +30,7 @@ TEST(RegionTree, GivesMemoryInTheRootWithoutAsking) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, FreesARegionWithAllThatIsBelowIt) {
+TEST(RegionTree, DestroysARegionWithItsDescendants) {
   region_tree tree(small_tree());
   const region_id a = *tree.create_region(root_region);
   const region_id a1 = *tree.create_region(a);
@@ -51,7 +51,7 @@ TEST(RegionTree, FreesARegionWithAllThatIsBelowIt) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, NeverTakesAnOldIdForANewRegion) {
+TEST(RegionTree, DistinguishesAStaleIdFromANewRegion) {
   region_tree tree(small_tree());
   std::vector<region_id> old;
   for (int i = 0; i < 10'000; ++i) {
@@ -65,7 +65,7 @@ TEST(RegionTree, NeverTakesAnOldIdForANewRegion) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, GivesBackEverythingThatARegionHeld) {
+TEST(RegionTree, ReusesTheMemoryOfADestroyedRegion) {
   region_tree tree(small_tree());
   const std::uint64_t before = tree.free_slabs();
   const auto metadata = tree.metadata().objects;
@@ -78,7 +78,7 @@ TEST(RegionTree, GivesBackEverythingThatARegionHeld) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, KnowsTheRegionOfAnyAddressInIt) {
+TEST(RegionTree, FindsTheRegionOfAnyAddress) {
   region_tree tree(small_tree());
   const region_id a = *tree.create_region(root_region);
   const region_id b = *tree.create_region(a);
@@ -91,7 +91,7 @@ TEST(RegionTree, KnowsTheRegionOfAnyAddressInIt) {
   EXPECT_EQ(*tree.parent_of(b), a);
 }
 
-TEST(RegionTree, AnswersBadInputWithADefiniteError) {
+TEST(RegionTree, ReportsInvalidArgumentsByStatus) {
   region_tree tree(small_tree());
   const region_id id = *tree.create_region(root_region);
   auto* p = static_cast<std::byte*>(*tree.allocate(id, 192));
@@ -119,7 +119,7 @@ TEST(RegionTree, AnswersBadInputWithADefiniteError) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, ResizesInPlaceOrMovesWithTheContents) {
+TEST(RegionTree, ResizesInPlaceOrMovesTheContents) {
   region_tree tree(small_tree());
   const region_id a = *tree.create_region(root_region);
   const region_id b = *tree.create_region(root_region);
@@ -139,7 +139,7 @@ TEST(RegionTree, ResizesInPlaceOrMovesWithTheContents) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, TrimsIdleRegionsBeforeItRefuses) {
+TEST(RegionTree, TrimsIdleRegionsBeforeAnAllocationFails) {
   region_tree tree(small_tree());
   std::vector<region_id> idle;
   for (int i = 0; i < 8; ++i) {
@@ -157,7 +157,7 @@ TEST(RegionTree, TrimsIdleRegionsBeforeItRefuses) {
   for (const region_id id : idle) EXPECT_TRUE(tree.allocate(id, 64));
 }
 
-TEST(RegionTree, GivesLessToARegionWhenLittleIsLeft) {
+TEST(RegionTree, GrowsARegionByLessWhenLittleMemoryIsLeft) {
   region_tree tree(small_tree());
   const region_id first = *tree.create_region(root_region);
   tree.allocate(first, 64);
@@ -169,7 +169,7 @@ TEST(RegionTree, GivesLessToARegionWhenLittleIsLeft) {
   EXPECT_EQ(tree.statistics(last).value.held_slabs, 32u);
 }
 
-TEST(RegionTree, ReturnsWhatARegionFreedObjectByObject) {
+TEST(RegionTree, TakesBackSlabsOfObjectsFreedOneByOne) {
   region_tree tree(small_tree(256 << 20));
   const region_id id = *tree.create_region(root_region);
   std::vector<void*> all(30'000);
@@ -179,7 +179,7 @@ TEST(RegionTree, ReturnsWhatARegionFreedObjectByObject) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, RefusesWhenMetadataRunsOutAndRecovers) {
+TEST(RegionTree, FailsWhenMetadataIsFullAndRecovers) {
   tree_options options = small_tree();
   options.metadata = 2 << 20;
   region_tree tree(options);
@@ -203,8 +203,9 @@ TEST(RegionTree, RefusesWhenMetadataRunsOutAndRecovers) {
   EXPECT_TRUE(tree.allocate(*tree.create_region(root_region), 64));
 }
 
-/// Regions come and go, objects in them too; all ids and pointers ever seen stay in use as bad ones.
-TEST(RegionTree, KeepsItsInvariantsThroughRandomLives) {
+/// Regions come and go, objects in them too; all ids and pointers ever seen stay in use as bad
+/// ones.
+TEST(RegionTree, KeepsItsInvariantsForRandomScripts) {
   for (std::uint64_t seed = 0; seed < 6; ++seed) {
     std::mt19937_64 random(seed);
     region_tree tree(small_tree(seed % 2 == 0 ? 8u << 20 : 128u << 20));
@@ -295,7 +296,7 @@ TEST(RegionTree, LetsEachThreadUseItsOwnRegions) {
   EXPECT_EQ(tree.regions(), 1u);
 }
 
-TEST(RegionTree, LetsThreadsShareARegionAndFreeWhatOthersAllocated) {
+TEST(RegionTree, LetsThreadsShareARegionAndFreeEachOthersObjects) {
   tree_options options = small_tree(256 << 20);
   options.threads = sharing::many_threads;
   region_tree tree(options);
@@ -320,7 +321,7 @@ TEST(RegionTree, LetsThreadsShareARegionAndFreeWhatOthersAllocated) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
-TEST(RegionTree, FreesASharedRegionOnceWhoeverIsFirst) {
+TEST(RegionTree, DestroysASharedRegionExactlyOnce) {
   tree_options options = small_tree(64 << 20);
   options.threads = sharing::many_threads;
   region_tree tree(options);

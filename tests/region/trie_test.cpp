@@ -25,14 +25,14 @@ using models = ::testing::Types<trie_model<0, 64>, trie_model<0, 33>, trie_model
                                 trie_model<12, 36>, trie_model<63, 1>, trie_model<0, 3>>;
 TYPED_TEST_SUITE(TrieModel, models);
 
-TYPED_TEST(TrieModel, AgreesWithAMapWhateverTheScript) {
+TYPED_TEST(TrieModel, AgreesWithAMapForRandomScripts) {
   TypeParam model;
   for (std::uint64_t seed = 0; seed < 60; ++seed)
     ASSERT_EQ(model.run(random_script(seed, 40'000)), "") << "seed " << seed;
   EXPECT_GT(model.operations(), 100'000u);
 }
 
-TEST(Trie, RefusesAKeyThatIsThere) {
+TEST(Trie, RejectsADuplicateKey) {
   counted_nodes nodes;
   address_trie t(nodes);
   EXPECT_EQ(t.insert(0x5000, 1), trie_insert::done);
@@ -40,7 +40,7 @@ TEST(Trie, RefusesAKeyThatIsThere) {
   EXPECT_EQ(*t.find(0x5000), 1u);
 }
 
-TEST(Trie, RefusesKeysWithBitsItDoesNotLookAt) {
+TEST(Trie, RejectsKeysWithIgnoredBits) {
   counted_nodes nodes;
   address_trie t(nodes);
   EXPECT_EQ(t.insert(0x5001, 1), trie_insert::bad_key);
@@ -49,7 +49,7 @@ TEST(Trie, RefusesKeysWithBitsItDoesNotLookAt) {
   EXPECT_TRUE(t.empty());
 }
 
-TEST(Trie, RefusesTheValueThatMeansNothing) {
+TEST(Trie, RejectsTheValueZero) {
   counted_nodes nodes;
   address_trie t(nodes);
   EXPECT_EQ(t.insert(0x5000, 0), trie_insert::bad_key);
@@ -64,7 +64,7 @@ TEST(Trie, HoldsNoNodeWhenEmpty) {
   EXPECT_EQ(nodes.taken(), 0u);
 }
 
-TEST(Trie, TakesNoMoreNodesForAnEntryThanItHasLevels) {
+TEST(Trie, AllocatesAtMostOneNodePerLevelForAnEntry) {
   counted_nodes nodes;
   address_trie t(nodes);
   std::mt19937_64 random(7);
@@ -75,7 +75,7 @@ TEST(Trie, TakesNoMoreNodesForAnEntryThanItHasLevels) {
   }
 }
 
-TEST(Trie, ChangesNothingWhenNodesRunOutHalfWay) {
+TEST(Trie, IsUnchangedIfAnInsertFindsNoNode) {
   for (std::uint64_t limit = 0; limit < address_trie::levels; ++limit) {
     counted_nodes nodes(limit);
     address_trie t(nodes);
@@ -86,7 +86,7 @@ TEST(Trie, ChangesNothingWhenNodesRunOutHalfWay) {
   }
 }
 
-TEST(Trie, FindsTheNearestOnEitherSide) {
+TEST(Trie, FindsTheNearestEntryAboveAndBelow) {
   counted_nodes nodes;
   address_trie t(nodes);
   for (std::uint64_t k : {0x1000u, 0x8000u, 0x10000u}) t.insert(k, k);
@@ -98,7 +98,7 @@ TEST(Trie, FindsTheNearestOnEitherSide) {
   EXPECT_FALSE(t.at_or_above(0x10001));
 }
 
-TEST(Trie, LetsTwoWalksRunAtOnce) {
+TEST(Trie, AllowsTwoIteratorsAtOnce) {
   counted_nodes nodes;
   address_trie t(nodes);
   for (std::uint64_t k = 0; k < 100; ++k) t.insert(k << 12, k + 1);
@@ -112,7 +112,7 @@ TEST(Trie, LetsTwoWalksRunAtOnce) {
   EXPECT_EQ(slow.key(), 50u << 12);
 }
 
-TEST(Trie, NoticesAnEmptyNode) {
+TEST(Trie, ReportsAnEmptyNode) {
   counted_nodes nodes;
   address_trie t(nodes);
   t.insert(0x3000, 1);

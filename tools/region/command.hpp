@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// quarry region: what the regions' benchmarks, statistics and snapshots look like from the command
-/// line. One file a subcommand.
+/// quarry region: benchmarks, statistics and snapshots of regions. One file per subcommand.
 
 #include "common/command.hpp"
 

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 /// quarry region fragmentation: the fragmentation benchmark of Lyberis et al. (2012), Figures 4a to
-/// 4c. One region; at every step an object is allocated or a random one freed. What is watched: full
-/// and partial slabs, the bytes asked for, and what packing the region would give.
+/// 4c.
+///
+/// The benchmark uses one region. Each step allocates an object or frees a random one. Reported
+/// over time: full and partial slabs, requested bytes, and the result of packing the region.
 ///
 ///   growing   192 B, 60 % allocations
-///   phases    192 B, 75 %, 25 %, 70 %, 30 %, 60 % in turn
+///   phases    192 B; 75 %, 25 %, 70 %, 30 %, 60 % allocations in turn
 ///   sizes     the same phases, six sizes
 
 #include "bench/environment.hpp"
@@ -34,7 +36,7 @@ struct options {
 
 struct sample {
   std::uint64_t step;
-  std::uint64_t asked;  // bytes the application holds
+  std::uint64_t asked;  // requested bytes of live objects
   region_statistics slabs;
   double ranges_per_mib;
   double packed_per_live;
@@ -46,7 +48,7 @@ struct figure {
   std::vector<sample> samples;
 };
 
-sample look(region_tree& tree, region_id id, std::uint64_t step, std::uint64_t asked) {
+sample take_sample(region_tree& tree, region_id id, std::uint64_t step, std::uint64_t asked) {
   const packed_region packed = pack(tree, id).value;
   return {step,
           asked,
@@ -70,7 +72,7 @@ figure run(const std::string& name, const options& o) {
   figure f{name, {}};
   for (std::uint64_t step = 0; step <= o.steps; ++step) {
     if (step % std::max<std::uint64_t>(o.steps / o.samples, 1) == 0)
-      f.samples.push_back(look(tree, r.id(), step, asked));
+      f.samples.push_back(take_sample(tree, r.id(), step, asked));
     const unsigned percent =
         name == "growing" ? 60 : phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)];
     if (random.below(100) < percent || live.empty()) {
@@ -126,7 +128,7 @@ nlohmann::ordered_json as_json(const figure& f) {
   return out;
 }
 
-/// The curves of a figure: slabs and, for comparison, bytes asked for as slabs of 4096.
+/// The curves of a figure: slabs and, for comparison, requested bytes in slabs.
 struct slab_curve {
   const char* name;
   double (*of)(const sample&);
@@ -134,9 +136,10 @@ struct slab_curve {
 constexpr slab_curve slab_curves[] = {
     {"full", [](const sample& s) { return static_cast<double>(s.slabs.pool.full_slabs); }},
     {"partial", [](const sample& s) { return static_cast<double>(s.slabs.pool.partial_slabs); }},
-    {"asked for / 4096", [](const sample& s) { return static_cast<double>(s.asked) / 4096; }}};
+    {"requested bytes / 4096",
+     [](const sample& s) { return static_cast<double>(s.asked) / 4096; }}};
 
-/// For quarry report.
+/// Appends the records of a figure, for quarry report.
 void append_record(const figure& f, const options& o, const bench_environment& where,
                    record_file& file) {
   const std::string id = "region-" + f.name;
@@ -150,7 +153,7 @@ void append_record(const figure& f, const options& o, const bench_environment& w
        {"x", {{"name", "steps"}, {"unit", ""}, {"scale", "linear"}}},
        {"y", {{{"field", "slabs"}, {"name", "slabs"}, {"scale", "linear"}, {"better", "none"}}}},
        {"form", "lines"},
-       {"note", "at every step an object is allocated or a random one freed"}});
+       {"note", "each step allocates an object or frees a random one"}});
   for (const slab_curve& curve : slab_curves)
     for (const sample& s : f.samples) {
       nlohmann::ordered_json point = {
@@ -197,7 +200,7 @@ int run_all(const options& o) {
     std::vector<chart> charts;
     for (const figure& f : figures) charts.push_back(slabs_of(f));
     out << chart_svg(charts);
-    if (!out) throw input_error("can not write " + o.plot);
+    if (!out) throw input_error("cannot write " + o.plot);
   }
   const bench_environment where = describe_host();
   for (const figure& f : figures) append_record(f, o, where, file);
@@ -218,9 +221,11 @@ void add_region_fragmentation(CLI::App& region, action& chosen) {
   CLI::App* command = region.add_subcommand(
       "fragmentation",
       "Full and partial slabs over time under random allocation (Lyberis et al., Figures 4a-c)");
-  add_choice(*command, "--workload", o->workload, {"all", "growing", "phases", "sizes"}, "Which");
-  add_count(*command, "--steps", o->steps, "Allocations and frees", 5);
-  add_count(*command, "--samples", o->samples, "Lines of the table", 1);
+  add_choice(*command, "--workload", o->workload, {"all", "growing", "phases", "sizes"},
+             "Workload");
+  add_count(*command, "--steps", o->steps, "Number of steps; each allocates or frees one object",
+            5);
+  add_count(*command, "--samples", o->samples, "Number of samples", 1);
   command->add_option("--plot", o->plot, "Write the curves to this SVG file");
   command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
       ->type_name("FILE");

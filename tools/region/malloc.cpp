@@ -1,15 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// libquarry_malloc.so: the C library's allocation calls, served from regions. For LD_PRELOAD:
+/// libquarry_malloc.so: malloc, free and the related functions of the C library, served from
+/// regions.
 ///
 ///   LD_PRELOAD=.../libquarry_malloc.so program
 ///
-/// The paper serves a whole process, MPI included, from its slab pools by catching these calls. Here
-/// slots are multiples of 16 bytes and slabs have 1 KiB, since most objects of ordinary programs are
-/// small. The heap is made by the first call and never destroyed: programs free until their very end.
-/// Nothing below may allocate: no exceptions, no dynamic thread-local storage.
+/// Lyberis et al. (2012) serve a whole process, MPI included, from their slab pools in this way.
+/// Here slots are multiples of 16 bytes and slabs have 1 KiB, since most objects of ordinary
+/// programs are small. The first call creates the heap. The heap is never destroyed, since programs
+/// call free until they end. Functions in this file must not allocate: no exceptions, no dynamic
+/// thread-local storage.
 ///
-/// A double free, or a free inside an object, ends the program with a message, as in glibc. A pointer
-/// that is not ours (the loader allocates before we are there) is left alone.
+/// A double free, or a free of an address inside an object, aborts the program with a message, as
+/// in glibc. free ignores pointers that the heap did not allocate: the loader allocates before this
+/// library is loaded.
 
 #include <quarry/region/detail/definitions.hpp>
 #include <quarry/region/heap.hpp>
@@ -29,14 +32,14 @@ constexpr slab_geometry small_slots{1024, std::size_t{1} << 20, 16};
 using heap_type = region_heap<small_slots>;
 
 alignas(heap_type) unsigned char place[sizeof(heap_type)];
-std::atomic<int> state{0};  // 0: nothing, 1: somebody makes it, 2: there
+std::atomic<int> state{0};  // 0: no heap, 1: a thread constructs the heap, 2: constructed
 
 [[noreturn]] void die(const char* why) {
   [[maybe_unused]] const auto written = ::write(2, why, std::strlen(why));
   std::abort();
 }
 
-heap_type& made_heap() {
+heap_type& constructed_heap() {
   int expected = 0;
   if (state.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
     new (place) heap_type;
@@ -49,11 +52,11 @@ heap_type& made_heap() {
 heap_type& heap() {
   if (state.load(std::memory_order_acquire) == 2)
     return *std::launder(reinterpret_cast<heap_type*>(place));
-  return made_heap();
+  return constructed_heap();
 }
 
-/// fork runs these: a child's locks are as free as its parent's.
-[[gnu::constructor]] void watch_forks() {
+/// fork runs these handlers, so that the child finds all locks free.
+[[gnu::constructor]] void register_fork_handlers() {
   ::pthread_atfork([] { heap().before_fork(); }, [] { heap().after_fork(false); },
                    [] { heap().after_fork(true); });
 }
@@ -78,7 +81,7 @@ void free(void* p) {
   if (p == nullptr) return;
   const int saved = errno;
   if (heap().deallocate(p) == region_status::not_an_object)
-    die("quarry malloc: free of an address where no living object starts (freed twice?)\n");
+    die("quarry malloc: free: no live object starts at this address (freed twice?)\n");
   errno = saved;
 }
 

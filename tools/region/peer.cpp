@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One workload, one allocator, one process: region_peer malloc|regions WORKLOAD [OPERATIONS].
-/// With LD_PRELOAD, malloc is another library's. Prints numbers, one line. `quarry region peers`
-/// starts it for every allocator in turn, so that all run the same code on the same machine.
+/// region_peer malloc|regions WORKLOAD [OPERATIONS]: runs one workload on one allocator in a
+/// process of its own and prints the results in one line. With LD_PRELOAD, malloc is that of
+/// another library. `quarry region peers` starts this program for each allocator, so that all run
+/// the same code.
 
 #include "region/workloads.hpp"
 
@@ -21,7 +22,7 @@ struct system_malloc {
   static void deallocate(void* p) { std::free(p); }
 };
 
-/// One region of one thread.
+/// A region that one thread uses.
 struct lone_region {
   region_tree tree;
   region it{tree};
@@ -63,8 +64,8 @@ int many_threads(Heap& heap, std::string_view what, std::uint64_t operations) {
   return 2;
 }
 
-/// A region of a million objects, freed at once.
-int destroy_region() {
+/// Prints the time to destroy a region of a million objects.
+int time_destroy_region() {
   region_tree tree;
   region r(tree);
   std::vector<void*> all(million);
@@ -89,12 +90,12 @@ int main(int argc, char** argv) {
     system_malloc heap;
     return shared ? many_threads(heap, what, operations) : one_thread(heap, what, operations);
   }
-  if (what == "free-region") return destroy_region();
+  if (what == "free-region") return time_destroy_region();
   if (shared) {
     region_heap<> heap;
     return many_threads(heap, what, operations);
   }
-  if (what == "192-1m-shared") {  // the price of the lock
+  if (what == "192-1m-shared") {  // the cost of the lock
     region_heap<> heap;
     return one_thread(heap, "192-1m", operations);
   }

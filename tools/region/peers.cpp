@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry region peers: regions beside glibc, jemalloc and mimalloc, as the distribution has them.
-/// Each cell is a process of its own (region_peer); the allocators take turns, so that what else the
-/// machine does hits all of them, and the best of all rounds counts.
+/// quarry region peers: compares regions with glibc, jemalloc and mimalloc.
+///
+/// Each data point is measured in a process of its own (region_peer). The allocators take turns, so
+/// that other load on the machine affects all of them; the minimum over all rounds is reported.
 
 #include "bench/environment.hpp"
 #include "bench/record_file.hpp"
@@ -33,7 +34,7 @@ struct options {
 
 struct allocator_under_test {
   std::string name;
-  std::string preload;  // a library; empty: none
+  std::string preload;  // library for LD_PRELOAD; empty: none
 };
 
 struct workload {
@@ -60,7 +61,7 @@ std::optional<std::string> library(const char* file) {
   return std::nullopt;
 }
 
-std::vector<allocator_under_test> contenders() {
+std::vector<allocator_under_test> available_allocators() {
   std::vector<allocator_under_test> all{{"regions", ""}, {"glibc", ""}};
   if (const auto found = library("libjemalloc.so.2")) all.push_back({"jemalloc", *found});
   if (const auto found = library("libmimalloc.so.2")) all.push_back({"mimalloc", *found});
@@ -73,7 +74,7 @@ std::string quoted(const std::string& text) {
   return out + "'";
 }
 
-/// The numbers that one run prints.
+/// Runs one workload on one allocator and returns the numbers that region_peer prints.
 std::vector<double> measure(const options& o, const allocator_under_test& who,
                             const std::string& what) {
   std::string line;
@@ -81,26 +82,26 @@ std::vector<double> measure(const options& o, const allocator_under_test& who,
   line += quoted(o.peer) + (who.name == "regions" ? " regions " : " malloc ") + what + " " +
           std::to_string(o.operations);
   const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
-  if (pipe == nullptr) throw error("can not start " + o.peer);
+  if (pipe == nullptr) throw error("cannot start " + o.peer);
   std::string text;
   std::array<char, 256> part{};
   while (std::fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
   std::istringstream in(text);
   std::vector<double> numbers;
   for (double number = 0; in >> number;) numbers.push_back(number);
-  if (numbers.empty()) throw error(o.peer + " " + what + " gave no number for " + who.name);
+  if (numbers.empty()) throw error(o.peer + " " + what + " printed no number for " + who.name);
   return numbers;
 }
 
-using cell = std::vector<double>;
+using numbers_of_point = std::vector<double>;
 
-void keep_least(cell& best, const cell& fresh) {
+void keep_minimum(numbers_of_point& best, const numbers_of_point& fresh) {
   if (best.empty()) best = fresh;
   for (std::size_t i = 0; i < std::min(best.size(), fresh.size()); ++i)
     best[i] = std::min(best[i], fresh[i]);
 }
 
-/// Two experiments for quarry report, since what they measure differs: times, and memory.
+/// Two experiments for quarry report: times and memory have different units.
 constexpr const char* times = "region-peers";
 constexpr const char* memory = "region-peers-memory";
 
@@ -113,11 +114,11 @@ void describe_experiments(record_file& file) {
               {"x", {{"name", "workload"}, {"unit", ""}, {"scale", "category"}}},
               {"y", nlohmann::ordered_json::array({y})},
               {"form", "bars"},
-              {"note", "processes of their own, in turns; the best of all rounds"}});
+              {"note", "one process per data point, allocators in turns; minimum of all rounds"}});
   };
-  add(times, "Regions beside general allocators: time of a malloc and a free",
+  add(times, "Regions and general-purpose allocators: time of a malloc or free",
       {{"field", "ns"}, {"name", "time"}, {"unit", "ns"}, {"scale", "log"}});
-  add(memory, "Regions beside general allocators: resident memory by live bytes",
+  add(memory, "Regions and general-purpose allocators: resident memory / live bytes",
       {{"field", "ratio"},
        {"name", "resident / live"},
        {"unit", ""},
@@ -147,7 +148,7 @@ int run(options o) {
     o.peer = (fs::read_symlink("/proc/self/exe").parent_path() / "region_peer").string();
   if (!fs::exists(o.peer)) throw input_error("no program " + o.peer + " (see --peer)");
   record_file file(o.out);
-  const auto all = contenders();
+  const auto all = available_allocators();
   nlohmann::ordered_json out;
   out["rounds"] = o.rounds;
   out["operations"] = o.operations;
@@ -158,9 +159,9 @@ int run(options o) {
   const bench_environment where = describe_host();
   describe_experiments(file);
   for (const workload& w : workloads) {
-    std::map<std::string, cell> best;
+    std::map<std::string, numbers_of_point> best;
     for (std::uint64_t round = 0; round < o.rounds; ++round)
-      for (const auto& who : all) keep_least(best[who.name], measure(o, who, w.name));
+      for (const auto& who : all) keep_minimum(best[who.name], measure(o, who, w.name));
     for (std::size_t i = 0; i < best["glibc"].size(); ++i) {
       double other = 1e300;
       std::vector<std::string> row{i == 0 ? w.name : std::string(w.name) + ", after free"};
@@ -177,11 +178,11 @@ int run(options o) {
       out["results"].push_back(j);
     }
   }
-  cell at_once, one_by_one, locked;
+  numbers_of_point at_once, one_by_one, locked;
   for (std::uint64_t round = 0; round < o.rounds; ++round) {
-    keep_least(at_once, measure(o, all[0], "free-region"));
-    keep_least(one_by_one, measure(o, all[0], "free-all"));
-    keep_least(locked, measure(o, all[0], "192-1m-shared"));
+    keep_minimum(at_once, measure(o, all[0], "free-region"));
+    keep_minimum(one_by_one, measure(o, all[0], "free-all"));
+    keep_minimum(locked, measure(o, all[0], "192-1m-shared"));
   }
   out["free_region_ns"] = at_once[0];
   out["free_one_by_one_ns"] = one_by_one[0];
@@ -192,10 +193,11 @@ int run(options o) {
   }
   fmt::print("{}\n", t.text());
   fmt::print(
-      "A region of 1,000,000 objects: freed at once in {:.1f} us, one by one in {:.1f} ms ({:.0f} "
-      "x).\n",
+      "A region of 1,000,000 objects: destroyed in {:.1f} us; objects freed one by one in {:.1f} "
+      "ms "
+      "({:.0f} x).\n",
       at_once[0] / 1e3, one_by_one[0] / 1e6, one_by_one[0] / at_once[0]);
-  fmt::print("192 B, 1,000,000 live, in a shared region (every call locks): {:.1f} ns.\n",
+  fmt::print("192 B, 1,000,000 live, in a shared region (each call takes the lock): {:.1f} ns.\n",
              locked[0]);
   return exit_success;
 }
@@ -204,10 +206,13 @@ int run(options o) {
 
 void add_region_peers(CLI::App& region, action& chosen) {
   auto o = std::make_shared<options>();
-  CLI::App* command = region.add_subcommand("peers", "Regions beside glibc, jemalloc and mimalloc");
-  command->add_option("--peer", o->peer, "The program that runs one workload (beside this one)");
-  add_count(*command, "--rounds", o->rounds, "The best of so many runs counts");
-  add_count(*command, "--operations", o->operations, "Frees in a run, and as many mallocs", 10);
+  CLI::App* command =
+      region.add_subcommand("peers", "Compare regions with glibc, jemalloc and mimalloc");
+  command->add_option(
+      "--peer", o->peer,
+      "The program that runs one workload (default: region_peer in this program's folder)");
+  add_count(*command, "--rounds", o->rounds, "Runs per data point; the minimum is reported");
+  add_count(*command, "--operations", o->operations, "Frees per run, and equally many mallocs", 10);
   command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
       ->type_name("FILE");
   command->add_flag("--json", o->json, "Print JSON");

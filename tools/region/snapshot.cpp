@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry region snapshot save|load|info, quarry region stats: a list of nodes in a region and its
-/// children, written to a file, brought back at the same addresses, looked at.
+/// quarry region snapshot save|load|info and quarry region stats: saves a list whose nodes lie in a
+/// region and its children, restores it at the same addresses, and prints statistics.
 
 #include "region/command.hpp"
 #include "region/workloads.hpp"
@@ -26,7 +26,7 @@ struct node {
   std::uint64_t square;
 };
 
-/// Only standard layout and pointers into the regions: good in every run of every program.
+/// Nodes have standard layout and point only into the regions, so any program can restore them.
 node* build(region_tree& tree, const std::vector<region_id>& in, std::uint64_t count) {
   quick_random random(1);
   node* first = nullptr;
@@ -41,10 +41,11 @@ node* build(region_tree& tree, const std::vector<region_id>& in, std::uint64_t c
   return first;
 }
 
-std::uint64_t count_good(const node* n) {
+std::uint64_t count_intact(const node* n) {
   std::uint64_t good = 0;
   for (; n != nullptr; n = n->next) {
-    if (n->square != n->number * n->number) throw error("a node came back changed");
+    if (n->square != n->number * n->number)
+      throw error("a restored node differs from the saved one");
     ++good;
   }
   return good;
@@ -68,13 +69,13 @@ int save(const options& o) {
 int load(const options& o) {
   region_tree tree(snapshot_options(o.file));
   const loaded_snapshot loaded = load_snapshot(tree, o.file);
-  const std::uint64_t good = count_good(static_cast<const node*>(loaded.root));
+  const std::uint64_t good = count_intact(static_cast<const node*>(loaded.root));
   const std::string fault = tree.check_invariants();
   if (!fault.empty()) throw error(fault);
   if (o.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"file", o.file}, {"nodes", good}}.dump(2));
   else
-    fmt::print("{}: {} nodes back at their addresses, all as they were\n", o.file, grouped(good));
+    fmt::print("{}: {} nodes restored at their addresses, all intact\n", o.file, grouped(good));
   return exit_success;
 }
 
@@ -97,7 +98,7 @@ int info(const options& o) {
   return exit_success;
 }
 
-/// The regions of a snapshot, one line each.
+/// Prints one line per region of a snapshot.
 int stats(const options& o) {
   region_tree tree(snapshot_options(o.file));
   const loaded_snapshot loaded = load_snapshot(tree, o.file);
@@ -131,7 +132,7 @@ int stats(const options& o) {
                            .dump(2));
     return exit_success;
   }
-  fmt::print("{}\nPacked: {} in {} ranges, {:.3f} bytes for each byte that lives.\n", t.text(),
+  fmt::print("{}\nPacked: {} in {} ranges, {:.3f} packed bytes per live byte.\n", t.text(),
              to_text(bytes(packed.packed_bytes)), packed.ranges.size(),
              packed.bytes_per_live_byte());
   return exit_success;
@@ -141,7 +142,7 @@ CLI::App* add_file_command(CLI::App& parent, const char* name, const char* help,
                            const std::shared_ptr<options>& o, action& chosen,
                            int (*run)(const options&)) {
   CLI::App* command = parent.add_subcommand(name, help);
-  command->add_option("FILE", o->file, "The snapshot")->required();
+  command->add_option("FILE", o->file, "The snapshot file")->required();
   command->add_flag("--json", o->json, "Print JSON");
   command->callback([o, &chosen, run] { chosen = [o, run] { return run(*o); }; });
   return command;
@@ -151,17 +152,17 @@ CLI::App* add_file_command(CLI::App& parent, const char* name, const char* help,
 
 void add_region_snapshot(CLI::App& region, action& chosen) {
   auto o = std::make_shared<options>();
-  add_file_command(region, "stats", "The regions in a snapshot: objects, slabs, packing", o, chosen,
+  add_file_command(region, "stats",
+                   "Statistics of the regions in a snapshot: objects, slabs, packing", o, chosen,
                    stats);
-  CLI::App* snapshot =
-      region.add_subcommand("snapshot", "Write regions to a file and bring them back");
+  CLI::App* snapshot = region.add_subcommand("snapshot", "Save regions to a file and restore them");
   snapshot->require_subcommand(1, 1);
-  CLI::App* command =
-      add_file_command(*snapshot, "save", "Build a list in regions and save it", o, chosen, save);
-  add_count(*command, "--nodes", o->nodes, "Length of the list");
-  add_count(*command, "--regions", o->regions, "Regions that hold it", 1, 1000);
-  add_file_command(*snapshot, "load", "Bring it back and check every node", o, chosen, load);
-  add_file_command(*snapshot, "info", "What the header says", o, chosen, info);
+  CLI::App* command = add_file_command(
+      *snapshot, "save", "Build a list in regions and save the regions", o, chosen, save);
+  add_count(*command, "--nodes", o->nodes, "Number of nodes");
+  add_count(*command, "--regions", o->regions, "Number of regions that hold the list", 1, 1000);
+  add_file_command(*snapshot, "load", "Restore the list and check every node", o, chosen, load);
+  add_file_command(*snapshot, "info", "Print the header", o, chosen, info);
 }
 
 }  // namespace quarry::tool

@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What allocators are compared by on the CPU: one source for malloc and free, whichever library
-/// brings them, and for regions.
+/// Workloads that compare allocators on the CPU. A Heap has allocate(n) and deallocate(p).
 ///
-///   steady   a table of living objects; a random one is freed and another one allocated
-///   grow     192 B, 60 % allocations, until so many live; then a phase of 40 %: memory per byte
-///   larson   threads replace objects in each other's tables (Larson, Krishnan 1998)
+///   steady   a table of live objects; each step frees a random one and allocates another
+///   grow     192 B, 60 % allocations up to a number of live objects, then 40 %: resident memory
+///   larson   threads replace objects in each other's tables (Larson and Krishnan 1998)
 ///   pass     half of the threads allocate, half free (xmalloc-test)
-///   scratch  threads free an object of another thread, then write into their own (cache-scratch)
+///   scratch  threads free an object of another thread, then write to their own (cache-scratch)
 
 #include <chrono>
 #include <cstdint>
@@ -22,7 +21,7 @@
 
 namespace quarry::tool {
 
-/// xorshift: cheap, so that the loop itself costs little.
+/// An xorshift generator: cheap compared with the calls that are measured.
 class quick_random {
  public:
   explicit quick_random(std::uint64_t seed) : x_(seed * 0x9e3779b97f4a7c15ull | 1) {}
@@ -51,7 +50,7 @@ class stopwatch {
   std::chrono::steady_clock::time_point start_ = std::chrono::steady_clock::now();
 };
 
-/// Bytes of this process in memory.
+/// Returns the resident set size of this process.
 inline std::uint64_t resident_bytes() {
   std::ifstream in("/proc/self/statm");
   std::uint64_t size = 0, resident = 0;
@@ -59,7 +58,7 @@ inline std::uint64_t resident_bytes() {
   return resident * 4096;
 }
 
-/// ns for one malloc or free; the best of a few stretches.
+/// Returns ns per allocate or deallocate, the minimum of five parts of the run.
 template <class Heap>
 double steady(Heap& heap, std::size_t live, bool six, std::uint64_t operations) {
   quick_random random(1);
@@ -67,7 +66,7 @@ double steady(Heap& heap, std::size_t live, bool six, std::uint64_t operations) 
   std::vector<void*> table(live);
   for (void*& p : table) p = heap.allocate(size());
   double best = 1e18;
-  for (int stretch = 0; stretch < 5; ++stretch) {
+  for (int part = 0; part < 5; ++part) {
     const stopwatch watch;
     for (std::uint64_t i = 0; i < operations / 5; ++i) {
       void*& p = table[random.below(live)];
@@ -81,8 +80,8 @@ double steady(Heap& heap, std::size_t live, bool six, std::uint64_t operations) 
 }
 
 struct footprint {
-  double peak;        // resident / live bytes when so many live
-  double after_free;  // and after a third of them was freed
+  double peak;        // resident / live bytes at the largest number of live objects
+  double after_free;  // the same after a third of the objects is freed
 };
 
 template <class Heap>
@@ -90,7 +89,7 @@ footprint grow(Heap& heap, std::size_t live) {
   quick_random random(2);
   std::vector<void*> table;
   table.reserve(live);
-  table.resize(live);  // its memory is there before we look
+  table.resize(live);  // commits the memory of the table before the first measurement
   table.clear();
   const std::uint64_t before = resident_bytes();
   const auto ratio = [&] {
@@ -115,7 +114,7 @@ footprint grow(Heap& heap, std::size_t live) {
   return f;
 }
 
-/// ns for one malloc or free, all threads together.
+/// Returns ns per allocate or deallocate of one thread: wall time / operations / threads / 2.
 template <class Heap, class Body>
 double threaded(unsigned threads, std::uint64_t operations, Body body) {
   std::vector<std::thread> all;

@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// slab_geometry: the three sizes of Lyberis et al. (2012), and how slots tile slabs.
+/// slab_geometry: sizes of page, slab and slot (Lyberis et al. 2012), and how slots tile slabs.
 ///
-///   page   what a pool is given while memory is plentiful          1 MiB
-///   slab   what a pool gives to one size of object                 4 KiB
-///   slot   an object's size is rounded up to a multiple of this    64 B, called a unit
+///   page   what a pool receives while memory is plentiful            1 MiB
+///   slab   what a pool assigns to one object size                    4 KiB
+///   slot   object sizes are rounded up to multiples of this size     64 B, called a unit
 ///
-/// An object of n units up to 8 slabs lies in a group: a few slabs in a row, tiled with slots from
-/// the first byte on. Slots straddle the slabs inside a group, never its end:
+/// Objects of up to 8 slabs lie in a group: consecutive slabs, tiled with slots from the first byte
+/// on. A slot may cross the border between slabs of a group, but not the end of the group:
 ///
 ///   192 B    |0    |1    |2    | ...  64 slots in 3 slabs, nothing wasted
 ///            |   slab 0   |   slab 1   |   slab 2   |
 ///
-/// group_of(units) is the least number of slabs, at most 16, that wastes at most 1/256 of the group,
-/// or else the one that wastes least. Larger objects have slabs of their own.
+/// group_of(units) is the smallest number of slabs, at most 16, that wastes at most 1/256 of the
+/// group; if there is none, the number that wastes least. Larger objects have slabs of their own.
 
 #include <cstddef>
 #include <cstdint>
@@ -29,9 +29,9 @@ struct slab_geometry {
 
   constexpr unsigned units_in_slab() const { return static_cast<unsigned>(slab / slot); }
   constexpr unsigned slabs_in_page() const { return static_cast<unsigned>(page / slab); }
-  /// A chunk has one owner: the least that a pool can be given.
+  /// A chunk has one owner: it is the smallest unit that a pool receives.
   constexpr unsigned slabs_in_chunk() const { return most_slabs_in_group; }
-  /// The largest object, in units, that shares its slabs with others.
+  /// The size of the largest object, in units, that shares its slabs with other objects.
   constexpr unsigned most_units() const { return 8 * units_in_slab(); }
   constexpr bool is_sound() const {
     const auto power = [](std::size_t n) { return n != 0 && (n & (n - 1)) == 0; };
@@ -39,7 +39,7 @@ struct slab_geometry {
            slab / slot <= 64 && page / slab >= most_slabs_in_group && slab >= 1024;
   }
 
-  /// Slabs in a group of objects of this many units. Requires 1 <= units <= most_units().
+  /// Returns the slabs in a group of objects of `units` units. Requires 1 <= units <= most_units().
   constexpr unsigned group_of(unsigned units) const {
     unsigned best = 0;
     for (unsigned slabs = 1; slabs <= most_slabs_in_group; ++slabs) {
@@ -52,7 +52,7 @@ struct slab_geometry {
     return best;
   }
 
-  /// Bit u: a slot starts at unit u of the group's slab number `place`.
+  /// Returns a mask: bit u is set if a slot starts at unit u of slab `place` of the group.
   constexpr std::uint64_t starts(unsigned units, unsigned group, unsigned place) const {
     const unsigned first = place * units_in_slab();
     const unsigned end = group * units_in_slab();
@@ -64,7 +64,7 @@ struct slab_geometry {
   }
 };
 
-/// starts() of all slots up to a slab in size. Larger ones start at most once in a slab.
+/// A table of starts() for slots of up to a slab. At most one larger slot starts in a slab.
 template <slab_geometry Geometry>
 struct start_masks {
   std::uint64_t of[Geometry.units_in_slab()][slab_geometry::most_slabs_in_group] = {};
@@ -79,7 +79,7 @@ struct start_masks {
 template <slab_geometry Geometry>
 inline constexpr start_masks<Geometry> all_start_masks{};
 
-/// The paper's sizes.
+/// The sizes of Lyberis et al. (2012).
 inline constexpr slab_geometry default_geometry{};
 
 static_assert(default_geometry.is_sound());

@@ -6,18 +6,18 @@
 ///   quarry::region_tree tree;
 ///   quarry::region document(tree);                        // a child of the root
 ///   quarry::region chapter = document.create_child();
-///   auto* n = new (chapter) node(...);                    // its destructor never runs
-///   auto* s = chapter.create<std::string>("...");         // its destructor runs with the region's end
+///   auto* n = new (chapter) node(...);                    // destructor never runs
+///   auto* s = chapter.create<std::string>("...");         // destructor runs at the region's end
 ///   std::vector<int, quarry::region::allocator<int>> v(chapter);
 ///   std::pmr::map<int, int> m(&chapter.resource());
 ///
 /// Destructors. Destroying a region releases the memory of its objects and runs no destructor, with
 /// one exception: create<T> registers the destructor of T unless it is trivial. Registered
-/// destructors run before the memory is released, in reverse order of registration, those of a child
-/// before those of its parent.
+/// destructors run before the memory is released, in reverse order of registration, those of a
+/// child before those of its parent.
 ///
-/// Lifetime. Destroying a region destroys its descendants. The handle of such a descendant then holds
-/// a stale id: its calls throw region_error, and its destructor has no effect.
+/// Lifetime. Destroying a region destroys its descendants. The handle of such a descendant then
+/// holds a stale id: its calls throw region_error, and its destructor has no effect.
 ///
 /// Moves. A moved-from or released handle owns no region; its calls throw region_error with
 /// region_status::no_region. Resources and allocators of a region stay valid when its handle moves.
@@ -48,8 +48,9 @@ class region_error : public error {
   region_status status_;
 };
 
-/// Refers to a region without owning it. Copyable; valid as long as the tree exists. Calls through a
-/// reference to a destroyed region throw region_error, as do calls through a default-constructed one.
+/// Refers to a region without owning it. Copyable; valid as long as the tree exists. Calls through
+/// a reference to a destroyed region throw region_error, as do calls through a default-constructed
+/// one.
 class region_reference {
  public:
   region_reference() = default;
@@ -211,8 +212,8 @@ class region {
   }
   /// Runs the destructor of an object and deallocates it. Requires the pointer that create<T>
   /// returned, or nullptr, which has no effect.
-  /// Complexity: constant if the destructor is trivial; otherwise linear in the number of destructors
-  /// registered after this one.
+  /// Complexity: constant if the destructor is trivial; otherwise linear in the number of
+  /// destructors registered after this one.
   template <class T>
   void destroy(T* object) {
     if (object == nullptr) return;
@@ -276,8 +277,8 @@ class region {
 
 }  // namespace quarry
 
-/// new (region) T: the object exists until the region is destroyed or region.deallocate is called; its
-/// destructor never runs.
+/// new (region) T: the object exists until the region is destroyed or region.deallocate is called;
+/// its destructor never runs.
 inline void* operator new(std::size_t n, quarry::region& in) { return in.allocate(n); }
 inline void* operator new[](std::size_t n, quarry::region& in) { return in.allocate(n); }
 inline void* operator new(std::size_t n, std::align_val_t a, quarry::region& in) {

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_heap: regions as a drop-in heap: malloc and free for any number of threads.
+/// region_heap: a general-purpose heap for any number of threads, made of shared regions.
 ///
-/// Each thread allocates in one of 64 shared regions, chosen by the order in which threads came, so
-/// that two threads meet only where there are more than 64 of them, or where one frees what another
-/// allocated: free finds the region by the address and takes its lock.
-/// malloc(0) gives an object, as C programs expect. free of what is no object is told, not done.
+/// Each thread allocates in one of 64 regions, assigned round-robin. Two threads contend for a
+/// region only if more than 64 threads exist, or if one frees an object of the other: deallocate
+/// finds the region by the address and takes its lock. A request of 0 bytes returns an object, as
+/// malloc does.
 
 #include <quarry/region/tree.hpp>
 
@@ -21,7 +21,7 @@ class region_heap {
 
   explicit region_heap(const tree_options& options = {}) : tree_(options) {}
 
-  /// n bytes at a multiple of `alignment`; nullptr: no memory. n may be 0.
+  /// Returns n bytes at a multiple of `alignment`, or nullptr. n may be 0.
   void* allocate(std::size_t n, std::size_t alignment = Geometry.slot) {
     auto* node = mine();
     if (node == nullptr) return nullptr;
@@ -37,7 +37,7 @@ class region_heap {
     return node->it->pool.deallocate(p);
   }
 
-  /// 0: no object starts at p.
+  /// Returns the size of the slot at p, or 0 if no object starts at p.
   std::size_t usable_size(const void* p) {
     auto* node = owner(p);
     if (node == nullptr) return 0;
@@ -45,7 +45,8 @@ class region_heap {
     return node->it->pool.usable_size(p);
   }
 
-  /// As in C. nullptr and p untouched: no memory, or p is no object.
+  /// Resizes the object at p, as realloc does. Returns nullptr, and leaves p unchanged, if memory
+  /// is missing or p is not an object.
   void* reallocate(void* p, std::size_t n) {
     if (p == nullptr) return allocate(n);
     auto* node = owner(p);
@@ -66,7 +67,8 @@ class region_heap {
 
   tree_type& tree() { return tree_; }
 
-  /// fork copies locks as they are: all are taken before it, and let go of on both sides.
+  /// fork copies the state of locks: before_fork takes all of them, after_fork releases them in the
+  /// parent and in the child.
   void before_fork() {
     making_.lock();
     for (auto& place : nodes_)
@@ -83,7 +85,7 @@ class region_heap {
  private:
   static constexpr unsigned places = 64;
 
-  /// The regions of a heap are never freed, so an owner stays.
+  /// Returns the region of an address. Regions of a heap are never destroyed.
   typename tree_type::node_type* owner(const void* p) {
     const region_result<region_id> id = tree_.region_of(p);
     return id ? tree_.find(*id) : nullptr;

@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_id: which region, and which life of it. 64 bits: a number below 2^22, and a generation that
-/// grows by one whenever the number is used again, so that an id of a freed region is recognised
-/// for ever. The root is 0.
+/// region_id: which region, and which life of it. 64 bits: a number below 2^22, and a generation
+/// that grows by one whenever the number is used again, so that an id of a freed region is
+/// recognised for ever. The root is 0.
 
 #include <quarry/region/detail/slab_table.hpp>
 

@@ -1,14 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Packing: the addresses that hold a region, for a transfer or a checkpoint.
+/// Packing: the address ranges that cover the live objects of a region, for a transfer or a
+/// checkpoint.
 ///
 ///   slabs    | full | part | empty | full | free | full |
-///   ranges   [-------------]       [------]      [------]     (address, size), in order
+///   ranges   [-------------]       [------]      [------]     (address, size), in address order
 ///
-/// A region and its descendants become an ordered list of ranges: every slab that holds a part of a
-/// living object, neighbours joined, whichever region they belong to. Whole slabs are packed, so some
-/// bytes that no object uses go along: packed / live says how many.
-/// Cost: one look at each slab of the regions, none at the objects.
+/// The ranges cover every slab that holds a part of a live object of the region or of a descendant.
+/// Adjacent slabs are joined, also across regions. Ranges consist of whole slabs and so contain
+/// unused bytes; packed_bytes / live_bytes is the overhead.
+/// Complexity: linear in the number of slabs of the regions; objects are not visited.
 
 #include <quarry/region/tree.hpp>
 
@@ -24,9 +25,9 @@ struct packed_range {
 };
 
 struct packed_region {
-  std::vector<packed_range> ranges;  // by address, none touches another
-  std::uint64_t packed_bytes = 0;    // the sum of their sizes
-  std::uint64_t live_bytes = 0;      // slots of living objects
+  std::vector<packed_range> ranges;  // in address order, not adjacent
+  std::uint64_t packed_bytes = 0;    // sum of the sizes of the ranges
+  std::uint64_t live_bytes = 0;      // slots of live objects
   double bytes_per_live_byte() const {
     return live_bytes == 0 ? 0
                            : static_cast<double>(packed_bytes) / static_cast<double>(live_bytes);

@@ -1,18 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Snapshots: a region and its descendants, written to a file and read back at the same addresses by
-/// a later run of the program, so that pointers inside stay good.
+/// Snapshots: a region and its descendants in a file. A later run of the program restores them at
+/// the same addresses, so that pointers between their objects stay valid.
 ///
 ///   save_snapshot(tree, id, "document.snap", first_node);
 ///   ...another run...
-///   region_tree tree(snapshot_options("document.snap"));      // the same addresses again
-///   auto [id, root] = load_snapshot(tree, "document.snap");   // root is first_node
+///   region_tree tree(snapshot_options("document.snap"));      // reserves the same addresses
+///   auto [id, root] = load_snapshot(tree, "document.snap");   // root == first_node
 ///
-/// A file is checked as a whole (length, sums, whether every slab makes sense) before the tree is
-/// touched; then the addresses are claimed. If one is taken, what was claimed is given back. Regions
-/// get new ids. Finalizers are not saved: functions may lie elsewhere in the next run; pointers out
-/// of the regions, vtables included, are the user's affair.
-/// A file is written under another name first: an interrupted save leaves the old one alone.
+/// load_snapshot checks the whole file (length, checksums, consistency of every slab) before it
+/// changes the tree. Then it claims the addresses; if one is in use, it returns those claimed so
+/// far. Regions get new ids. Registered destructors are not saved, since functions may have other
+/// addresses in the next run. Pointers out of the regions, including vtable pointers, are the
+/// caller's responsibility.
+/// save_snapshot writes a temporary file and renames it: an interrupted save keeps the old file.
 
 #include <quarry/core/config.hpp>
 #include <quarry/region/detail/snapshot_file.hpp>
@@ -22,8 +23,8 @@
 
 namespace quarry {
 
-/// Where trees that want snapshots can usually lie, in every run. ThreadSanitizer's shadow fills the
-/// middle of the address space and leaves 340 GiB below the program.
+/// An address at which a tree can usually be placed in every run. ThreadSanitizer's shadow memory
+/// fills the middle of the address space and leaves 340 GiB below the program.
 #if QUARRY_TSAN
 inline void* const snapshot_address = reinterpret_cast<void*>(0x5500'0000'0000);  // NOLINT
 #else
@@ -42,8 +43,8 @@ snapshot_header snapshot_info(const std::string& path);
 /// Returns options for a tree that can hold the snapshot: the address range it was saved from.
 tree_options snapshot_options(const std::string& path);
 
-/// Saves a region and its descendants. load_snapshot returns `root`, an address of the caller's choice.
-/// Throws snapshot_error. Requires: no thread changes the regions during the call.
+/// Saves a region and its descendants. load_snapshot returns `root`, an address of the caller's
+/// choice. Throws snapshot_error. Requires: no thread changes the regions during the call.
 void save_snapshot(region_tree& tree, region_id id, const std::string& path,
                    const void* root = nullptr);
 

@@ -1,32 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_tree: regions in regions; Lyberis et al. (2012), section 4, without messages.
+/// basic_region_tree: a tree of regions (Lyberis et al. 2012, section 4, in one process).
 ///
 ///   root 0 --- a --- a1          every region has its own slab pool
-///          |      +- a2          free a: a, a1, a2 and all their objects are gone
+///          |      +- a2          destroying a destroys a1 and a2 and all objects of the three
 ///          +-- b
 ///
-/// All pools lie in one range of addresses, cut into chunks of 16 slabs. The table knows the owner of
-/// every chunk: the region of any address, inside an object or not, is found by a shift and a load.
-/// (The paper has two more tries for that: used ranges, used region ids.) Chunks that nobody owns are
-/// runs in `free_`, found by address through a trie and by length.
+/// Memory. All pools share one address range, divided into chunks of 16 slabs. The slab table
+/// stores the owner of every chunk, so a shift and a load find the region of any address, also of
+/// addresses inside objects. Chunks without an owner are runs in `free_`, indexed by address and by
+/// length.
 ///
-/// Growing: a region that lacks slabs is given a page while memory is plentiful, and less when little
-/// is left, down to two chunks (watermarks). When there is none, free slabs are trimmed from other
-/// regions in turn, starting after the one visited last.
-/// Freeing a region gives its ranges back and discards its metadata: the cost grows with the ranges
-/// and metadata blocks, not with the objects. Records of dead objects stay in the table; they are
-/// wiped when a chunk gets a new owner.
+/// Growth. A region that needs slabs receives a page while memory is plentiful, and less when
+/// little is left, down to two chunks (`high_mark`, `low_mark`). If no chunk is free, the tree
+/// trims free slabs from other regions in turn, starting after the region that it trimmed last.
 ///
-/// Threads. Regions are independent: different regions may be used by different threads at once.
-/// One region is used by one thread at a time, without any lock on alloc and free, or, made with
-/// sharing::many_threads, by all of them under its spin lock. The tree's mutex covers what regions
-/// have in common: the tree's shape, free chunks, metadata; pools come to it on slow paths only.
-/// Order: a region's lock before the mutex; with the mutex held, region locks are only tried.
-/// Living regions have even generations. destroy_region first makes them odd, so that new calls turn back, then waits for the locks of
-/// shared regions, then gives the memory back. Of two threads that free one region, one gets ok.
-/// Trimming leaves alone what it may not touch: regions of one thread each, unless the whole tree is
-/// used by one thread (tree_options::threads), and shared ones whose lock is taken.
+/// Destruction. The tree takes back the ranges of a region and discards its metadata. The cost
+/// grows with the number of ranges and metadata blocks, not with the number of objects. The table
+/// is not cleared until a chunk gets a new owner.
+///
+/// Thread safety. Different regions may be used by different threads at the same time. A region
+/// with sharing::one_thread is used by one thread at a time and takes no lock in allocate and
+/// deallocate. A region with sharing::many_threads may be used by any thread and takes its spin
+/// lock. The mutex of the tree protects the shape of the tree, the free chunks and the metadata;
+/// pools lock it on slow paths only.
+///   Lock order: the lock of a region, then the mutex. A thread that holds the mutex only tries to
+///   lock regions.
+///   destroy_region: the generation of a live region is even. destroy_region makes it odd, so that
+///   new calls fail, then waits for the locks of shared regions, then takes the memory back. If two
+///   threads destroy one region, exactly one call returns ok.
+///   Trimming skips regions that other threads may be using: those with sharing::one_thread, unless
+///   one thread uses the whole tree (tree_options::threads), and shared regions that are locked.
 
 #include <quarry/region/detail/node.hpp>
 
@@ -37,13 +41,13 @@
 namespace quarry {
 
 struct tree_options {
-  std::uint64_t range = std::uint64_t{1} << 40;  // bytes of addresses for objects
-  void* where = nullptr;                         // at exactly this address, for snapshots
-  std::uint64_t metadata = 0;                    // bytes for metadata; 0: a 64th of range
-  std::uint64_t keep = std::uint64_t{1} << 28;  // memory of freed regions that is kept for new ones
-  sharing threads = sharing::many_threads;      // of the root; one_thread: of the whole tree
-  bool addresses_only = false;  // at `where`, without memory: nothing is free before add_pages
-  std::uint64_t most_generations = ~std::uint64_t{0};  // a number is used that often, no more
+  std::uint64_t range = std::uint64_t{1} << 40;  // size of the address range for objects
+  void* where = nullptr;                         // start of the range, for snapshots; nullptr: any
+  std::uint64_t metadata = 0;                    // bytes for metadata; 0: range / 64
+  std::uint64_t keep = std::uint64_t{1} << 28;   // bytes of free memory kept for new regions
+  sharing threads = sharing::many_threads;  // of the root; one_thread: one thread uses the tree
+  bool addresses_only = false;  // reserve no memory at `where`; add_pages adds the first free pages
+  std::uint64_t most_generations = ~std::uint64_t{0};  // how often a region number may be reused
 };
 
 struct region_statistics {
@@ -64,31 +68,35 @@ class basic_region_tree {
   ~basic_region_tree();
 
   region_result<region_id> create_region(region_id parent, sharing threads = sharing::one_thread);
-  /// The region, its descendants, their objects. Finalizers run first, children's before parents'.
+  /// Destroys a region, its descendants and all their objects. Registered destructors run first,
+  /// those of a child before those of its parent.
   region_status destroy_region(region_id id);
 
+  /// Returns n bytes in the region at a multiple of `alignment`, a power of two up to a page.
   region_result<void*> allocate(region_id id, std::size_t n, std::size_t alignment = Geometry.slot);
-  /// nullptr: ok, nothing happens.
+  /// Requires an object of any region of the tree, or nullptr, which has no effect.
   region_status deallocate(void* p);
-  /// n bytes at p where that is possible, else in a new place in `target`. p == nullptr: allocates;
-  /// n == 0: free, the value is nullptr.
+  /// Resizes the object at p to n bytes, in place if possible, otherwise by a move into `target`.
+  /// p == nullptr allocates; n == 0 deallocates and returns nullptr.
   region_result<void*> reallocate(void* p, std::size_t n, region_id target);
   region_result<void*> reallocate(void* p, std::size_t n);
-  /// All of out, or nothing.
+  /// Fills `out` with objects of n bytes each, or allocates none.
   region_status allocate_bulk(region_id id, std::size_t n, std::span<void*> out);
 
-  /// The region that holds the address, inside an object or not.
+  /// Returns the region that owns the address, whether or not an object contains it.
   region_result<region_id> region_of(const void* p) const;
   region_result<region_id> parent_of(region_id id) const;
   std::size_t usable_size(const void* p) const;
   region_result<region_statistics> statistics(region_id id) const;
 
-  /// Free slabs of all regions that may be touched, and memory that nobody uses, go back. Slabs.
+  /// Takes free slabs back from all regions that may be trimmed and returns free memory to the
+  /// system.
+  /// Returns the number of slabs taken back.
   std::uint64_t trim();
 
-  /// For those who keep a region at hand: nullptr when the id is stale.
+  /// Returns the node of a region, or nullptr if the id is stale.
   node_type* find(region_id id) const;
-  /// Visits the region and its descendants, parents first. Requires: nobody changes the tree.
+  /// Visits a region and its descendants, parents first. Requires: no thread changes the tree.
   template <class Visit>
   void for_each_below(node_type& top, Visit visit) const;
 
@@ -97,20 +105,21 @@ class basic_region_tree {
   std::uint64_t regions() const;
   pool_statistics metadata() const;
 
-  /// For those who manage addresses that others have memory for. Whole pages come and go.
+  /// Adds free pages to a tree with addresses_only. Requires whole pages.
   void add_pages(slab_run pages);
-  /// Free pages in a row, at most so many; empty: there is none.
+  /// Removes a run of free pages, at most `most` slabs, from the tree. Empty: no page is free.
   slab_run take_pages(slab_number most);
 
-  /// Takes these chunks out of the free ones and gives them to the region. For snapshots.
+  /// Gives these free chunks to the region. Used when a snapshot is loaded.
   region_status claim(node_type& node, slab_run run);
 
-  /// Empty: sound. Requires: no other thread is at work.
+  /// Returns a description of the first violated invariant, or an empty string. Requires
+  /// quiescence.
   std::string check_invariants() const;
 
   void lock_for_fork() { mutex_.lock(); }
   void unlock_after_fork(bool in_child) {
-    // In the child the owner's number is another one: it could not unlock.
+    // The thread id of the child differs from that of the owner, so it cannot unlock the mutex.
     if (in_child)
       new (&mutex_) std::recursive_mutex;
     else
@@ -129,13 +138,13 @@ class basic_region_tree {
 
   using lock_guard = std::lock_guard<std::recursive_mutex>;
 
-  // Called by nodes, without the mutex.
+  // Nodes call these functions; they lock the mutex.
   slab_run grow(node_type& node, slab_number least, slab_number wanted);
   void* take_metadata(std::size_t size);
   void give_metadata(void* p);
   void take_surplus(node_type& node);
 
-  // With the mutex.
+  // The caller holds the mutex.
   slab_number growth() const;
   slab_run take_free(slab_number least, slab_number wanted);
   std::uint64_t trim_others(const node_type* asking, slab_number wanted);
@@ -156,16 +165,16 @@ class basic_region_tree {
 
   tree_options options_;
   slab_table<Geometry> table_;
-  mutable std::recursive_mutex mutex_;  // a region that grows under it needs metadata under it
+  mutable std::recursive_mutex mutex_;  // recursive: grow() allocates metadata, which locks it
   metadata_pool<Geometry> metadata_pool_;
   address_range numbers_range_;
-  node_type** numbers_;  // number -> node, or nullptr: never used
+  node_type** numbers_;  // number -> node; nullptr: number never used
   std::uint32_t numbers_begun_ = 0;
-  node_type* unused_ = nullptr;  // nodes of dead regions, by `next`
+  node_type* unused_ = nullptr;  // nodes of destroyed regions, linked by `next`
   std::uint32_t visited_ = 0;    // number of the region trimmed last
   std::uint64_t regions_ = 0;
-  std::uint64_t slabs_ = 0;        // of all regions, and free
-  std::uint64_t dirty_slabs_ = 0;  // free, and perhaps backed by memory
+  std::uint64_t slabs_ = 0;        // in regions and in free_
+  std::uint64_t dirty_slabs_ = 0;  // in free_ and possibly backed by memory
   struct free_nodes final : pool_source {
     explicit free_nodes(metadata_pool<Geometry>& from) : pool(&from) {}
     slab_run more_slabs(slab_number, slab_number) override { return {}; }
@@ -190,7 +199,7 @@ template <slab_geometry Geometry>
 inline region_result<region_id> basic_region_tree<Geometry>::region_of(const void* p) const {
   if (!table_.contains(p)) return region_status::not_ours;
   const pool_stamp owner = table_.owner(table_.slab_at(table_.offset_of(p)));
-  if (owner == nobody || owner == outside) return region_status::not_ours;
+  if (owner == no_owner || owner == outside) return region_status::not_ours;
   const region_id id = node_at(owner - 1)->id();
   if (!is_alive(id)) return region_status::not_ours;
   return id;

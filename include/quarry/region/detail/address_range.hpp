@@ -2,9 +2,9 @@
 #pragma once
 /// address_range: a range of addresses that is reserved from the operating system.
 ///
-/// The range is readable and writable. It is mapped with MAP_NORESERVE, so the system commits memory
-/// page by page on first access: reserving a terabyte costs no memory. purge() returns the memory of
-/// a part and keeps its addresses; the part then reads as zeros.
+/// The range is readable and writable. It is mapped with MAP_NORESERVE, so the system commits
+/// memory page by page on first access: reserving a terabyte costs no memory. purge() returns the
+/// memory of a part and keeps its addresses; the part then reads as zeros.
 
 #include <quarry/core/bytes.hpp>
 
@@ -19,12 +19,12 @@ class address_range {
 
   address_range() = default;
 
-  /// Reserves `size` bytes, rounded up to pages of the system, at a multiple of `alignment`, a power
-  /// of two. Throws out_of_memory if the system reserves none.
+  /// Reserves `size` bytes, rounded up to pages of the system, at a multiple of `alignment`, a
+  /// power of two. Throws out_of_memory if the system reserves none.
   address_range(std::size_t size, std::size_t alignment);
 
-  /// Reserves exactly the addresses [where, where + size). Throws out_of_memory if one of them is in
-  /// use.
+  /// Reserves exactly the addresses [where, where + size). Throws out_of_memory if one of them is
+  /// in use.
   address_range(void* where, std::size_t size);
 
   address_range(address_range&& other) noexcept

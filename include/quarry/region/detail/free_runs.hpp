@@ -1,20 +1,24 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// free_runs: the free slabs of one owner, as runs that never touch each other.
+/// free_runs: the free slabs of one owner, as maximal runs.
 ///
-///   by address   a trie, first slab -> length: the lowest, the nearest
-///   by length    32 lists, list k holds runs of 2^k ... 2^(k+1) - 1 slabs: one that fits
-///   by neighbour the units of its first and last slab say that it is one (slab_table.hpp)
+///   by address    a trie, first slab -> length: the lowest run, the nearest run
+///   by length     32 lists; list k holds the runs of 2^k ... 2^(k+1) - 1 slabs
+///   by neighbour  the units of its first and last slab mark a run (slab_table.hpp)
 ///
-/// The paper has the trie alone, and joins by asking it. Then giving slabs back may need a new node,
-/// and free must not fail for lack of memory. Here the slab table and lists carry everything and need no
-/// memory; a run for which the trie finds no node is only not found by address until it is taken.
+/// Lyberis et al. (2012) use the trie alone. Inserting into a trie may need memory, but deallocate
+/// must not fail. Here the marks and lists are authoritative and need no memory. A run for which
+/// the trie finds no node is still found by length and by its neighbours.
 ///
-/// Invariants: the first and last slab of a run are marked, and no slab beside a run is; each run
-/// is in one list; the trie's entries are runs; no two runs are neighbours.
-/// Cost: insert and take look at a few runs and do a few trie operations; only a take that finds no
-/// run of a longer list walks the list of its own length to the end before it gives up.
-/// Not thread-safe: the owner's lock, if there is one, covers it.
+/// Invariants:
+///   the first and last slab of each run are marked, and no slab next to a run is marked
+///   each run is in exactly one list
+///   each entry of the trie is a run
+///   no two runs are adjacent
+/// Complexity: insert and take inspect a bounded number of runs and do a bounded number of trie
+/// operations, with one exception: a take that finds no run in a longer list scans the list of its
+/// own length.
+/// Thread safety: none; the caller holds the lock of the owner, if there is one.
 
 #include <quarry/region/detail/pool_source.hpp>
 
@@ -34,21 +38,23 @@ class free_runs {
     for (slab_number& head : bins_) head = no_slab;
   }
 
-  /// Joins neighbours. Requires: the slabs are the owner's, in no run, and their units none.
+  /// Adds slabs and joins adjacent runs. Requires: the owner owns the slabs, they are in no run,
+  /// and their units are none.
   void insert(slab_run run);
 
-  /// The lowest of the first few runs that are long enough, else any that is. Empty: none is.
-  /// The first slab's number is a multiple of `alignment`, a power of two.
+  /// Removes `count` slabs from the lowest of the first `looks` runs that is long enough, otherwise
+  /// from any run that is. Empty: no run is long enough. The number of the first slab is a multiple
+  /// of `alignment`, a power of two.
   slab_run take(slab_number count, slab_number alignment = 1);
 
-  /// Exactly these slabs. False: not all of them are free.
+  /// Removes exactly these slabs. False: one of them is not free.
   bool take_at(slab_run wanted);
 
-  /// The run that ends just below `end`, or starts at `first`; empty: none does.
+  /// Returns the run that ends before `end`, or that starts at `first`; empty: there is none.
   slab_run ending_at(slab_number end) const;
   slab_run starting_at(slab_number first) const;
 
-  /// The run with the highest address among those the index knows; empty: none.
+  /// Returns the run with the highest address in the trie; empty: the trie is empty.
   slab_run highest() const {
     const auto it = index_.last();
     return it ? slab_run{static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())}
@@ -69,13 +75,13 @@ class free_runs {
       }
   }
 
-  /// Leaves slabs and nodes to whoever discards them.
+  /// Drops the trie without returning its nodes; their source is discarded as a whole.
   void forget() { index_.forget(); }
 
   std::string check_invariants() const;
 
  private:
-  static constexpr unsigned looks = 8;  // runs looked at by address, and in a list by length
+  static constexpr unsigned looks = 8;  // runs inspected by address, and in a list
 
   static unsigned bin_of(slab_number count) {
     return static_cast<unsigned>(std::bit_width(count)) - 1;
@@ -132,7 +138,7 @@ bool free_runs<Geometry, Nodes>::take_at(slab_run wanted) {
   slab_run from;
   if (const auto it = index_.at_or_below(wanted.first))
     from = {static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())};
-  // A run that the index had no node for. A mark inside a run may be of an earlier owner: no help.
+  // The trie had no node for the run. Marks inside a run may be stale, so all runs are inspected.
   if (!holds(from) && index_.size() != runs_)
     for_each([&](slab_run run) {
       if (holds(run)) from = run;
@@ -170,7 +176,7 @@ void free_runs<Geometry, Nodes>::add(slab_run run) {
   filled_ |= 1u << bin;
   slabs_ += run.count;
   ++runs_;
-  index_.insert(run.first, run.count);  // without a node it is found by length alone
+  index_.insert(run.first, run.count);  // if this fails, the run is found by length alone
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
@@ -196,7 +202,7 @@ slab_run free_runs<Geometry, Nodes>::find(slab_number count) const {
   slab_number n = bins_[bin];
   for (unsigned i = 0; i < looks && n != no_slab; ++i, n = table_.links(n).next)
     if (length(n) >= count) return {n, length(n)};
-  // Every run of a longer list fits; where there is none, the rest of this list decides.
+  // Every run of a longer list fits. Without one, the rest of this list is searched.
   const std::uint32_t longer = bin == 31 ? 0 : filled_ & (~std::uint32_t{0} << (bin + 1));
   if (longer != 0)
     n = bins_[std::countr_zero(longer)];

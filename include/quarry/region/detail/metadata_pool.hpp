@@ -2,38 +2,37 @@
 #pragma once
 /// metadata_pool: the pool that holds the metadata of all pools, its own included.
 ///
-/// Why that is not obvious: a request may need slabs, to take slabs changes the index of free runs,
-/// and the index may need a new node, which is a request to the same pool. Lyberis et al. (2012):
-/// requests that arrive while another is served may only flip bits in slabs that are already there,
-/// and enough of those are kept in reserve.
+/// Problem. A request may need slabs; taking slabs changes the index of free runs; the index may
+/// need a new trie node, which is a request to the same pool. Solution of Lyberis et al. (2012): a
+/// nested request only sets bits in slabs that the pool already has, and the pool keeps a reserve
+/// of those.
 ///
-/// The recursion here has two kinds of nested request: trie nodes (64 B) and class blocks (2 KiB).
-/// Let D be the levels of the index. A nested request takes slots from its class's list and nothing
-/// else, so it never nests again. What one outer request needs at most, before reserves are topped:
-///   one class block                                          1 block
-///   slabs from the source joined to the runs                 D nodes   (insert: one entry)
-///   a run cut, remainders on both sides                     2D nodes
-///   a run cut after reclaim; what reclaim returns           D nodes for each group returned, but
-///                                                            insert gives up without harm
-/// Topping up a class is again at most "slabs from the source" and "a run cut": 3D nodes, and gives
-/// at least a slab of slots. So with `node_reserve` = 6D + 2 free node slots and two block slots at
-/// the start of an outer request, no nested request of it or of the topping up of the node class
-/// finds its class empty: 3D are spent by each. After the node class the block class is topped up,
-/// from a reserve that is full again. A request that would start with less than the reserve, because
-/// topping up failed for lack of memory, first tops up, and is refused if that fails.
-/// An insert without a node does no harm (free_runs.hpp): even a wrong count above would only cost
-/// the index an entry. `shortfalls` counts such events while there was a reserve; tests hold it at 0.
+/// There are two kinds of nested requests: trie nodes (64 B) and class blocks (2 KiB). A nested
+/// request takes a slot from the list of its class and never nests again. Let D be the number of
+/// levels of the index. One outer request needs at most:
+///   one class block                                         1 block
+///   slabs from the source, joined to the runs               D nodes   (insert: one entry)
+///   a run split, with remainders on both sides             2D nodes
+///   runs that reclaim() inserts                             D nodes per group; insert may fail
+///                                                           without harm
+/// Refilling the reserve of a class takes at most "slabs from the source" and "a run split": 3D
+/// nodes, and yields at least one slab of slots. Therefore `node_reserve` = 6D + 2 free node slots
+/// and two block slots at the start of an outer request suffice: the request spends at most 3D
+/// nodes, and refilling the node class at most 3D. The block class is refilled after the node
+/// class, from a full reserve. A request that starts with less than the reserve refills it first,
+/// and fails if it cannot. An insert without a node has no consequence but a missing index entry
+/// (free_runs.hpp). `shortfalls` counts such inserts; tests require 0.
 ///
-/// Frees never ask for memory. A nested free (a node the index gave up) moves a bit and, at most,
-/// leaves its group empty: groups go back to the runs only in trim(), when nothing is in progress,
-/// so the paper's queue of delayed frees is not needed.
+/// Deallocation never allocates. A nested deallocation (a node that the index drops) clears a bit
+/// and at most leaves its group empty. Groups return to the free runs only in trim(), when no call
+/// is in progress, so the queue of delayed frees of Lyberis et al. is not needed.
 ///
-/// Bootstrap: before the pool's classes have blocks and the index nodes, nested requests are placed
-/// one after another in the first slabs of the range and remembered. Then those slabs are formatted
-/// and every remembered object is requested again the normal way; lowest slots come first, so each
-/// lands where it lies. The check that it does is part of the bootstrap.
+/// Bootstrap. Before the pool has class blocks and index nodes, nested requests are placed one
+/// after another in the first slabs of the range and recorded. Then these slabs are formatted, and
+/// each recorded object is requested again. The pool allocates the lowest slots first, so each
+/// request returns the address of the recorded object; the bootstrap checks this.
 ///
-/// Not thread-safe: the owner's lock covers it.
+/// Thread safety: none; the caller holds the lock of the owner.
 
 #include <quarry/region/detail/slab_pool.hpp>
 
@@ -46,7 +45,7 @@ inline constexpr std::uint64_t metadata_node_reserve = 6 * 11 + 2;
 template <slab_geometry Geometry, std::uint64_t Reserve>
 class metadata_pool;
 
-/// Nodes for the index of the metadata pool's own free runs: nested requests.
+/// The source of nodes for the index of the metadata pool's own free runs: nested requests.
 template <slab_geometry Geometry, std::uint64_t Reserve>
 struct metadata_nodes {
   metadata_pool<Geometry, Reserve>* pool;
@@ -54,11 +53,11 @@ struct metadata_nodes {
   void give_node(void* p);
 };
 
-/// `Reserve` is an argument so that a test can show what happens without one.
+/// `Reserve` is a template argument so that a test can run without a reserve.
 template <slab_geometry Geometry = default_geometry, std::uint64_t Reserve = metadata_node_reserve>
 class metadata_pool final : private pool_source {
  public:
-  /// A range of its own for metadata, `size` at most. Throws out_of_memory.
+  /// Reserves an address range of `size` bytes for metadata. Throws out_of_memory.
   explicit metadata_pool(bytes size) : table_(size), pool_(table_, stamp, *this, nodes_) {
     bootstrap();
   }
@@ -66,7 +65,7 @@ class metadata_pool final : private pool_source {
   metadata_pool& operator=(const metadata_pool&) = delete;
   ~metadata_pool() { pool_.forget(); }
 
-  /// n bytes, aligned to the slot size. nullptr: n is 0, or the range is full.
+  /// Returns n bytes, aligned to the slot size, or nullptr: n is 0, or the range is full.
   void* allocate(std::size_t n);
   region_status deallocate(void* p);
   std::size_t usable_size(const void* p) const { return pool_.usable_size(p); }
@@ -76,7 +75,7 @@ class metadata_pool final : private pool_source {
   pool_statistics statistics() const { return pool_.statistics(); }
   slab_number slabs_begun() const { return begun_; }
   std::uint64_t shortfalls() const { return shortfalls_; }
-  /// Fewest node slots that were free at any time since the bootstrap.
+  /// Returns the minimum number of free node slots since the bootstrap.
   std::uint64_t least_spare_nodes() const { return least_spare_; }
   std::uint64_t spare_nodes() const { return pool_.spare(node_units); }
 
@@ -94,13 +93,13 @@ class metadata_pool final : private pool_source {
   static constexpr unsigned node_units = units_of(sizeof(trie_node));
   static constexpr unsigned block_units = units_of(sizeof(class_block));
 
-  /// The pool, with the parts that a pool serving itself needs.
+  /// Opens the protected members that a pool which serves itself needs.
   struct inner : slab_pool<Geometry, metadata_nodes<Geometry, Reserve>> {
     using base = slab_pool<Geometry, metadata_nodes<Geometry, Reserve>>;
     using base::allocate_here, base::class_of, base::format, base::give_back, base::make_class,
         base::refill, base::keeps_empty_groups_, base::has_no_magazines_;
     using base::base;
-    /// Free slots of a class that is made.
+    /// Returns the number of free slots of an existing class.
     std::uint64_t spare(unsigned units) const {
       const size_class& c = base::class_of(units);
       const std::uint64_t slots = c.group * Geometry.units_in_slab() / units;
@@ -108,7 +107,7 @@ class metadata_pool final : private pool_source {
     }
   };
   struct bootstrap_places {
-    slab_number first = 0;  // slab of the first one
+    slab_number first = 0;  // slab of the first object
     unsigned units = 0;
     unsigned placed = 0;
   };

@@ -12,7 +12,7 @@ template <slab_geometry Geometry, std::uint64_t Reserve>
 void* metadata_pool<Geometry, Reserve>::allocate(std::size_t n) {
   if (!has_reserve() && !top_up()) return nullptr;
   void* p = pool_.allocate(n);
-  top_up();  // may fail: then the next request sees to it
+  top_up();  // if this fails, the next request tries again
   return p;
 }
 
@@ -26,7 +26,7 @@ region_status metadata_pool<Geometry, Reserve>::deallocate(void* p) {
   return region_status::ok;
 }
 
-/// Groups beyond the lazy ones go back to the free runs, unless they are the reserve.
+/// Returns empty groups to the free runs, but keeps `kept_slabs` slabs and the reserve.
 template <slab_geometry Geometry, std::uint64_t Reserve>
 void metadata_pool<Geometry, Reserve>::trim(size_class& c) {
   const std::uint64_t in_group = c.group * Geometry.units_in_slab() / c.units;
@@ -70,13 +70,13 @@ void* metadata_pool<Geometry, Reserve>::nested(unsigned units) {
 
 template <slab_geometry Geometry, std::uint64_t Reserve>
 void metadata_pool<Geometry, Reserve>::nested_free(void* p) {
-  if (pool_.deallocate(p) != region_status::ok) std::abort();  // our own metadata is damaged
+  if (pool_.deallocate(p) != region_status::ok) std::abort();  // the metadata is corrupt
 }
 
 template <slab_geometry Geometry, std::uint64_t Reserve>
 void metadata_pool<Geometry, Reserve>::bootstrap() {
   pool_.keeps_empty_groups_ = pool_.has_no_magazines_ = true;
-  // Slabs for blocks, at most two, then slabs for nodes, at most one path of the index.
+  // The bootstrap places at most two class blocks and the nodes of one path of the index.
   const auto usual = [](unsigned units) {
     const slab_number group = Geometry.group_of(units);
     return inner::kept_slabs / group * group;
@@ -88,7 +88,7 @@ void metadata_pool<Geometry, Reserve>::bootstrap() {
   begun_ = std::min(table_.count(),
                     ceil_div(linear + 1, Geometry.slabs_in_page()) * Geometry.slabs_in_page());
   table_.set_owner({0, begun_}, stamp);
-  if (begun_ <= linear) throw out_of_memory("a range for metadata has at least two pages");
+  if (begun_ <= linear) throw out_of_memory("the range for metadata must have at least two pages");
   size_class& block_class = *pool_.make_class(block_units);
   size_class& node_class = *pool_.make_class(node_units);
   block_class.pinned = node_class.pinned = true;
@@ -116,7 +116,7 @@ std::string metadata_pool<Geometry, Reserve>::check_invariants() const {
   if (std::string fault = pool_.check_invariants(std::span(&held, 1)); !fault.empty())
     return "metadata pool: " + fault;
   if (!has_reserve() && begun_ + Geometry.slabs_in_page() <= table_.count())
-    return "metadata pool: the reserve is short though there is memory";
+    return "metadata pool: the reserve is incomplete although memory is left";
   return {};
 }
 

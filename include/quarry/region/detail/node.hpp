@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_node: one region: its pool, the slabs it holds, its place in the tree.
+/// region_node: the state of one region: its pool, the slabs it holds, its position in the tree.
 ///
-/// A node belongs to a number and is used again with it; it is never freed while the tree lives. So
-/// a thread that comes late, with an id of a region that has died, finds a node: the id in it is
-/// another one, and the thread turns away.
+/// Each region number has one node, which is reused with the number and exists as long as the tree.
+/// A thread that uses the id of a destroyed region therefore finds a valid node with a different
+/// id, and its call fails.
 ///
-/// `held` is the index of what the region holds: first slab -> number of slabs, whole chunks,
-/// neighbours joined. With it a region is packed in order and given back as a whole.
+/// `held` maps the first slab of each range that the region holds to its number of slabs: whole
+/// chunks, adjacent ranges joined. Packing visits the ranges in address order; destruction returns
+/// them.
 
 #include <quarry/region/detail/metadata_pool.hpp>
 #include <quarry/region/detail/spin_lock.hpp>
@@ -19,13 +20,14 @@
 
 namespace quarry {
 
-/// Who may call at the same time.
+/// Which threads may call functions of a region at the same time.
 enum class sharing : std::uint8_t {
-  one_thread,    // calls on the region are made one at a time; no lock is taken
-  many_threads,  // any thread, any time: every call takes the region's lock
+  one_thread,    // one call at a time; no lock is taken
+  many_threads,  // concurrent calls; each takes the region's lock
 };
 
-/// Run, the latest first, when the region is freed; lies in the region itself.
+/// A registered destructor: a list in the region's own memory. Destroying the region runs the list
+/// from the latest entry to the first.
 struct region_finalizer {
   void (*run)(void*);
   void* object;
@@ -46,14 +48,15 @@ class region_node final : public pool_source {
   region_node(tree_type& tree, std::uint32_t number)
       : tree_(&tree), number_(number), id_(region_id(1, number).value()) {}
 
-  /// Of the region that lives here; a generation that nobody was told when none does.
+  /// Returns the id of the live region of this node; if there is none, an id with an odd
+  /// generation.
   region_id id() const { return region_id(id_.load(std::memory_order_acquire)); }
-  /// The same where no lock is needed to go in; else an id that nobody has.
+  /// Returns the same id if calls need no lock, otherwise a value that is no id.
   region_id lone_id() const { return region_id(lone_id_.load(std::memory_order_acquire)); }
   pool_stamp stamp() const { return number_ + 1; }
   bool is_shared() const { return shared_.load(std::memory_order_relaxed); }
 
-  // What one life of the region consists of.
+  // The state of a region from its creation to its destruction.
   struct life {
     life(region_node& node, const slab_table_view<Geometry>& table)
         : nodes(node), pool(table, node.stamp(), node, nodes), held(nodes) {}
@@ -66,11 +69,12 @@ class region_node final : public pool_source {
     slab_pool<Geometry> pool;
     held_type held;
     std::uint64_t held_slabs = 0;
-    std::uint64_t surplus = tree_type::surplus_mark(0);  // free slabs at which some are given back
+    std::uint64_t surplus =
+        tree_type::surplus_mark(0);  // number of free slabs above which the tree takes some
     region_finalizer* finalizers = nullptr;
   };
 
-  // For the pool.
+  // pool_source, for the pool.
   slab_run more_slabs(slab_number least, slab_number wanted) override {
     return tree_->grow(*this, least, wanted);
   }
@@ -80,15 +84,16 @@ class region_node final : public pool_source {
     if (it->pool.runs().slabs() > it->surplus) tree_->take_surplus(*this);
   }
 
-  /// Notes that the region holds these slabs, too. False: no memory for that.
+  /// Adds slabs to `held`. False: no memory for metadata; nothing changes.
   bool hold(slab_run run);
-  /// Notes that it does not. Requires that it does. False: no memory for that; it still does.
+  /// Removes slabs from `held`. Requires that they are in it. False: no memory for metadata;
+  /// nothing changes.
   bool let_go(slab_run run);
 
   std::optional<life> it;
   spin_lock lock;
   region_node* parent = nullptr;
-  region_node* child = nullptr;  // the first
+  region_node* child = nullptr;  // first child
   region_node* next = nullptr;   // siblings
   region_node* prev = nullptr;
 

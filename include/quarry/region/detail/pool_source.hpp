@@ -1,8 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// pool_source: where a slab pool gets its slabs and the memory for its metadata, chosen when the
-/// pool is made. Asked on slow paths only, hence virtual.
-/// node_pool: trie nodes cut from chunks of that metadata, all discarded at once with the pool.
+/// pool_source: the interface from which a slab pool requests slabs and memory for metadata. Only
+/// slow paths call it, so its functions are virtual.
+/// node_pool: allocates trie nodes from chunks of metadata, and releases all of them at once.
 
 #include <quarry/region/detail/slab_table.hpp>
 #include <quarry/region/detail/trie.hpp>
@@ -13,12 +13,13 @@ namespace quarry {
 
 class pool_source {
  public:
-  /// A run of at least `least` slabs, `wanted` where that is easy; an empty run: there is none.
+  /// Returns a run of at least `least` slabs, preferably `wanted`; empty: there is none.
   virtual slab_run more_slabs(slab_number least, slab_number wanted) = 0;
-  /// 64-byte aligned; nullptr: there is none left.
+  /// Returns memory that is 64-byte aligned, or nullptr.
   virtual void* take_metadata(std::size_t size) = 0;
   virtual void give_metadata(void* p, std::size_t size) = 0;
-  /// Slabs became free. May take free runs of the pool away; may call nothing else of it.
+  /// The pool calls this after slabs became free. The source may remove free runs from the pool and
+  /// may call no other function of the pool.
   virtual void slabs_freed() {}
 
  protected:
@@ -26,7 +27,7 @@ class pool_source {
 };
 
 /// chunk  | next chunk, rest of the line | node | node | ...     1 KiB, 15 nodes
-/// Cost of discard: one call for each chunk.
+/// Complexity of discard: one call per chunk.
 class node_pool {
  public:
   explicit node_pool(pool_source& source) : source_(&source) {}
@@ -42,7 +43,7 @@ class node_pool {
   }
   void give_node(void* p) { free_ = new (p) link{free_}; }
 
-  /// All nodes at once, given back or not. Tries that use them must forget them.
+  /// Returns the memory of all nodes. Tries that use the nodes must call forget().
   void discard() {
     free_ = nullptr;
     while (chunks_ != nullptr) {

@@ -1,33 +1,33 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// size_class: what a pool knows about the objects of one size, in one cache line.
+/// size_class: the state of one object size in a pool, in one cache line.
 ///
-///   magazine   slots ready to be handed out: a stack of addresses, in a line of its own
-///   current    the slab that the magazine is filled from; in no list
-///   list       slabs with a free slot, those that hold an object before those that do not
-///   (full)     slabs without a free slot: in no list, found again by the address that is freed
+///   magazine   a stack of slot addresses that are ready to be allocated
+///   current    the slab that refills the magazine; it is in no list
+///   list       slabs with a free slot; those with a used slot precede empty ones
+///   (full)     slabs without a free slot are in no list; deallocate finds them by address
 ///
-/// A pool has up to 8 slabs' worth of sizes, so classes come in blocks of 32, made when the first
-/// object of such a size is asked for. Until then the pool points at a block of classes that have
-/// nothing to give, so that the fast path asks no question.
+/// Size classes are allocated in blocks of 32, when the first object of such a size is requested.
+/// Until then the pool points at `no_classes`, whose magazines are empty: the fast path needs no
+/// null check.
 
 #include <quarry/region/detail/slab_table.hpp>
 
 namespace quarry {
 
 struct alignas(64) size_class {
-  void** top = nullptr;     // of the magazine: one past the last address
-  void** floor = nullptr;   // its first place
-  void** limit = nullptr;   // one past its last place
-  std::uint64_t taken = 0;  // slots in objects and in the magazine
+  void** top = nullptr;     // one past the last address in the magazine
+  void** floor = nullptr;   // start of the magazine
+  void** limit = nullptr;   // end of the magazine
+  std::uint64_t taken = 0;  // slots of live objects and in the magazine
   slab_number current = no_slab;
   slab_number head = no_slab;
   slab_number tail = no_slab;
   slab_number slabs = 0;        // in groups of this class
-  slab_number empty_slabs = 0;  // of those, in groups without a slot taken
+  slab_number empty_slabs = 0;  // of those, slabs in groups without a used slot
   std::uint16_t units = 0;
   std::uint16_t group = 0;  // slabs in a group
-  bool pinned = false;      // its empty slabs are a reserve: not reclaimed
+  bool pinned = false;      // its empty slabs are a reserve and not reclaimed
 
   std::uint64_t waiting() const { return static_cast<std::uint64_t>(top - floor); }
 };
@@ -38,10 +38,10 @@ struct class_block {
   size_class of[classes];
 };
 
-/// All classes of all pools before their first object. Never written.
+/// The classes of all pools before their first object. Never written.
 inline class_block no_classes{};
 
-/// The list of a class.
+/// The slab list of a class.
 template <slab_geometry Geometry>
 class slab_list {
  public:

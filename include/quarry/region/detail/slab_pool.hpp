@@ -1,26 +1,31 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// slab_pool: objects of any size from slabs; Lyberis et al. (2012), section 3, with a fast path.
+/// slab_pool: objects of any size from slabs (Lyberis et al. 2012, section 3), with a fast path.
 ///
 ///   small    up to 8 slabs: a slot in a group of slabs (geometry.hpp)
-///   large    slabs of their own; only the first one is marked
+///   large    slabs of its own; only the first one is marked in the table
 ///
-/// alloc: the topmost address of the class's magazine. When that is empty, it is filled with the
-/// lowest free slots of the current slab; when that is full, of the next slab of the class's list;
-/// when there is none, up to 16 slabs from the lowest free run are made into groups; when there is
-/// no run, the source is asked for more.
-/// free: the slab table tells the owner and whether an object lives there; the address goes onto the magazine. When that is full, its older half goes back to the slabs. A full slab
-/// then goes to the front of its list, one that became empty to the end, so that holes are filled
-/// before empty slabs are begun. A group that became empty stays while its class has no more than
-/// 16 empty slabs, then its slabs join the free runs.
-/// Large objects: freed ones of up to 64 slabs wait, a bounded number of slabs in all, for the next
-/// request of that length; others join the free runs.
+/// allocate pops an address from the magazine of the size class. Slow path, in this order:
+///   1. Fill the magazine with the lowest free slots of the class's current slab.
+///   2. Make the first slab of the class's list the current slab.
+///   3. Format up to 16 slabs of the lowest free run as groups of this class.
+///   4. Request slabs from the source.
+/// deallocate checks the owner and the live bit in the slab table and pushes the address onto the
+/// magazine. If the magazine is full, its older half returns to the slabs. A slab that was full
+/// moves to the front of its list, a slab that becomes empty to the end, so that partially used
+/// slabs are filled first. An empty group stays with its class while the class has at most 16 empty
+/// slabs; beyond that its slabs join the free runs.
+/// Large objects: a freed object of up to 64 slabs is cached for the next request of that length,
+/// up to 1024 cached slabs in total. Other large objects join the free runs.
 ///
-/// Invariants, for a slab of a class: free & live == 0; the slots that start there and are in
-/// neither are those in the magazine; it is in the list exactly when free != 0 and it is not
-/// current; place 0's busy counts the group's slabs with a slot that is not free, and the current
-/// one. Metadata is never in the slabs.
-/// Not thread-safe: calls on one pool are made one at a time; pools on one table are independent.
+/// Invariants for a slab of a size class:
+///   free & live == 0
+///   slots that start in the slab and are in neither mask are in the magazine
+///   in the list  <=>  free != 0 and the slab is not current
+///   busy (first slab of the group) == number of slabs in the group that are current or have a slot
+///   that is not free
+/// Metadata never lies in slabs.
+/// Thread safety: one call at a time per pool. Pools on one table are independent.
 
 #include <quarry/region/detail/free_runs.hpp>
 #include <quarry/region/detail/size_class.hpp>
@@ -37,11 +42,11 @@ namespace quarry {
 
 struct pool_statistics {
   std::uint64_t objects = 0;
-  std::uint64_t live_bytes = 0;     // slots of living objects
-  std::uint64_t full_slabs = 0;     // no slot free; a large object's slabs
-  std::uint64_t partial_slabs = 0;  // some
-  std::uint64_t empty_slabs = 0;    // all, yet kept for their size
-  std::uint64_t free_slabs = 0;     // for any size
+  std::uint64_t live_bytes = 0;     // slots of live objects
+  std::uint64_t full_slabs = 0;     // without a free slot, and slabs of large objects
+  std::uint64_t partial_slabs = 0;  // with free and used slots
+  std::uint64_t empty_slabs = 0;    // without a used slot, kept by their size class
+  std::uint64_t free_slabs = 0;     // in free runs
   std::uint64_t free_runs = 0;
 };
 
@@ -50,9 +55,10 @@ class slab_pool {
  public:
   using table_type = slab_table_view<Geometry>;
   static constexpr slab_geometry geometry = Geometry;
-  static constexpr slab_number kept_slabs = 16;    // empty, in a class; also taken at a time
-  static constexpr slab_number largest_kept = 64;  // slabs of a freed large object that waits
-  static constexpr slab_number kept_large = 1024;  // slabs, of all that wait
+  static constexpr slab_number kept_slabs = 16;  // empty slabs per class; also the unit of growth
+  static constexpr slab_number largest_kept =
+      64;  // slabs of a large object that is cached when freed
+  static constexpr slab_number kept_large = 1024;  // slabs of all cached large objects
   static constexpr unsigned magazine_size = 64;    // addresses
 
   slab_pool(const table_type& table, pool_stamp stamp, pool_source& source, Nodes& nodes)
@@ -64,7 +70,7 @@ class slab_pool {
   slab_pool& operator=(const slab_pool&) = delete;
   ~slab_pool() { discard(); }
 
-  /// n bytes, aligned to the slot size. nullptr: n is 0, or larger than every run there is.
+  /// Returns n bytes, aligned to the slot size, or nullptr: n is 0, or no run is long enough.
   void* allocate(std::size_t n) {
     const std::size_t unit = (n - 1) / Geometry.slot;
     if (unit >= Geometry.most_units()) return allocate_large(n, 1);
@@ -72,10 +78,10 @@ class slab_pool {
     if (c.top == c.floor) return allocate_slow(static_cast<unsigned>(unit) + 1);
     return pop(c);
   }
-  /// The same, at a multiple of `alignment`: a power of two, at most a page.
+  /// The same at a multiple of `alignment`, a power of two up to a page.
   void* allocate(std::size_t n, std::size_t alignment);
 
-  /// not_ours, not_an_object: nothing changed. nullptr is no object.
+  /// Returns ok, or not_ours or not_an_object without an effect. nullptr is not_ours.
   region_status deallocate(void* p) {
     const std::uintptr_t offset = table_.offset_of(p);
     if (offset >= table_.size()) return region_status::not_ours;
@@ -97,51 +103,55 @@ class slab_pool {
     return region_status::ok;
   }
 
-  /// Bytes that the object at p may use; 0: no object of this pool starts at p.
+  /// Returns the size of the slot at p, or 0 if no object of this pool starts at p.
   std::size_t usable_size(const void* p) const;
 
-  /// Lets the object at p have n bytes without moving it. False: it can not, and is as it was.
+  /// Resizes the object at p to n bytes in place. False: impossible; the object is unchanged.
   bool resize(void* p, std::size_t n);
 
-  /// out.size() objects of n bytes, or none: false.
+  /// Fills `out` with objects of n bytes. False: not enough memory; none is allocated.
   bool allocate_bulk(std::size_t n, std::span<void*> out);
 
-  /// Up to `most` objects of n bytes, n at most 8 slabs, in whole slabs as far as possible:
-  /// visit(slab, mask), bit i for an object that starts at unit i. How many; fewer: there are no more.
+  /// Allocates up to `most` objects of n bytes, n at most 8 slabs, slab by slab: visit(slab, mask),
+  /// where bit i of the mask is an object that starts at unit i. Returns the number of objects,
+  /// which is less than `most` only if memory runs out.
   template <class Visit>
   std::uint64_t allocate_slots(std::size_t n, std::uint64_t most, Visit visit);
 
-  /// Adds slabs; removes exactly these free ones (false: not all of them are free).
+  /// Adds free slabs to the pool; removes exactly these slabs (false: one of them is not free).
   void add_run(slab_run run) { runs_.insert(run); }
   bool remove_run(slab_run run) { return runs_.take_at(run); }
-  /// Empty groups and waiting large objects become free runs.
+  /// Moves empty groups, magazines and cached large objects to the free runs.
   void reclaim();
   const free_runs<Geometry, Nodes>& runs() const { return runs_; }
 
   pool_stamp stamp() const { return stamp_; }
   pool_statistics statistics() const;
-  /// Every used slab run of `scope`, slabs the pool holds, in address order.
+  /// Visits the runs of slabs in `scope` that hold a part of a live object, in address order.
   template <class Visit>
   void for_each_used(slab_run scope, Visit visit) const;
-  /// Empty: sound. `scope` as above, one call for each run that the pool holds.
+  /// Returns a description of the first violated invariant, or an empty string. `scope` is the list
+  /// of all runs that the pool holds.
   std::string check_invariants(std::span<const slab_run> scope) const;
 
-  /// Takes over slabs whose records were restored from a file: lists and counts are made anew.
+  /// Adds slabs whose table entries were restored from a file, and rebuilds lists and counters.
   region_status adopt(slab_run scope);
 
-  /// Gives all metadata back. The slabs are left to whoever owns the table. Cost: classes used.
+  /// Returns all metadata to the source. The owner of the table takes the slabs. Complexity: linear
+  /// in the number of class blocks.
   void discard();
-  /// Leaves the metadata to whoever discards its source.
+  /// Drops the metadata without returning it; its source is discarded as a whole.
   void forget();
 
  protected:
   size_class& class_of(unsigned units) const {
-    // Where the first block lies does not depend on the size: one load less to wait for.
+    // The index of the first block is a constant: one dependent load less for small sizes.
     if (units <= class_block::classes) return blocks_[0]->of[units - 1];
     return blocks_[(units - 1) / class_block::classes]->of[(units - 1) % class_block::classes];
   }
   size_class* make_class(unsigned units);
-  /// An object without asking anyone for anything: nullptr when the class has none.
+  /// Allocates a slot that the class already has. nullptr: it has none. Requests nothing from the
+  /// source.
   void* allocate_here(size_class& c);
   bool refill(size_class& c);
   bool class_is_made(unsigned units) const {
@@ -167,14 +177,14 @@ class slab_pool {
     table_.live(table_.slab_at(offset)) |= std::uint64_t{1} << unit_of(offset);
     return p;
   }
-  /// Every slot that starts in the slab of a group is free, and there is one.
+  /// Returns whether all slots that start in the slab are free, and at least one starts there.
   bool is_empty(slab_number n) const {
     const slab_links& l = table_.links(n);
     const unsigned units = table_.units(n);
     if (units >= Geometry.units_in_slab()) return l.free != 0;
     return l.free == all_start_masks<Geometry>.of[units - 1][l.place];
   }
-  // Kept out of line, so that the fast paths save no registers.
+  // Out of line, so that the fast paths spill no registers.
   QUARRY_NOINLINE void* allocate_slow(unsigned units);
   QUARRY_NOINLINE void* allocate_large(std::size_t n, slab_number alignment);
   QUARRY_NOINLINE region_status deallocate_slow(size_class& c, void* p);
@@ -189,7 +199,7 @@ class slab_pool {
   void empty_waiting();
   slab_run take_slabs(slab_number least, slab_number wanted, slab_number alignment);
   slab_number first_of_group(slab_number n) const { return n - table_.links(n).place; }
-  /// The slab in which an object starts at p; no_slab: none does.
+  /// Returns the slab of the object that starts at p, or no_slab.
   slab_number slab_of_object(const void* p) const;
 
   table_type table_;
@@ -204,8 +214,8 @@ class slab_pool {
 };
 
 namespace detail {
-/// Bit i: slab i of a group holds a part of a living object. An object may enter a slab from the
-/// one before; of the objects that start in a slab only the last one can leave it.
+/// Returns a mask: bit i is set if slab i of the group holds a part of a live object. Of the
+/// objects that start in a slab, only the last one can extend into the next slab.
 template <slab_geometry Geometry>
 std::uint32_t used_in_group(const slab_table_view<Geometry>& table, slab_number first,
                             unsigned group) {

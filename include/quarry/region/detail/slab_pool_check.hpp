@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// slab_pool walked from outside: which slabs are used, how full they are, whether all adds up.
+/// Statistics and invariants of slab_pool, and the restoration of slabs from a snapshot.
 /// Part of definitions.hpp.
 
 #include <quarry/region/detail/slab_pool.hpp>
@@ -40,7 +40,7 @@ std::string slab_pool<Geometry, Nodes>::check_invariants(std::span<const slab_ru
   std::uint64_t taken = 0, live = 0, listed = 0, empty = 0;
   for (const slab_run part : scope)
     for (slab_number n = part.first; n < part.end();) {
-      if (table_.owner(n) != stamp_) return at(n) + " is held but belongs to somebody else";
+      if (table_.owner(n) != stamp_) return at(n) + " is held, but the table names another owner";
       const unsigned units = table_.units(n);
       auto length = static_cast<slab_number>(table_.links(n).count);
       if (const unsigned all = table_.chunk_of(n).units();

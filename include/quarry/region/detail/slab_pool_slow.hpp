@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// slab_pool's slow paths: a class that has no slot, a slab that is full or empty, large objects.
+/// Slow paths of slab_pool: refills, full and empty slabs, large objects.
 /// Part of definitions.hpp.
 
 #include <quarry/region/detail/slab_pool.hpp>
@@ -32,7 +32,7 @@ size_class* slab_pool<Geometry, Nodes>::make_class(unsigned units) {
   return &c;
 }
 
-/// The current slab has a free slot afterwards. False: no slab of the class has.
+/// Ensures that the current slab has a free slot. False: no slab of the class has one.
 template <slab_geometry Geometry, trie_node_source Nodes>
 bool slab_pool<Geometry, Nodes>::next_current(size_class& c) {
   if (c.current != no_slab && table_.links(c.current).free != 0) return true;
@@ -56,7 +56,8 @@ void* slab_pool<Geometry, Nodes>::allocate_here(size_class& c) {
   return table_.address(c.current) + unit * Geometry.slot;
 }
 
-/// Slots of the current slab onto the empty magazine, the lowest on top. 0: there is no magazine.
+/// Moves free slots of the current slab to the empty magazine, the lowest address on top. Returns
+/// their number; 0: the class has no magazine.
 template <slab_geometry Geometry, trie_node_source Nodes>
 unsigned slab_pool<Geometry, Nodes>::fill(size_class& c) {
   if (c.limit == nullptr) return 0;
@@ -72,7 +73,7 @@ unsigned slab_pool<Geometry, Nodes>::fill(size_class& c) {
   return slots;
 }
 
-/// The magazine of the class is full, or not there.
+/// Called if the magazine of the class is full or does not exist.
 template <slab_geometry Geometry, trie_node_source Nodes>
 region_status slab_pool<Geometry, Nodes>::deallocate_slow(size_class& c, void* p) {
   if (make_room(c))
@@ -82,7 +83,7 @@ region_status slab_pool<Geometry, Nodes>::deallocate_slow(size_class& c, void* p
   return region_status::ok;
 }
 
-/// False: there is no magazine.
+/// Ensures that the magazine has a free place. False: memory for a magazine is missing.
 template <slab_geometry Geometry, trie_node_source Nodes>
 bool slab_pool<Geometry, Nodes>::make_room(size_class& c) {
   if (c.limit == nullptr) {
@@ -96,14 +97,14 @@ bool slab_pool<Geometry, Nodes>::make_room(size_class& c) {
   return true;
 }
 
-/// The oldest addresses of the magazine go back to their slabs.
+/// Returns the oldest addresses of the magazine to their slabs.
 template <slab_geometry Geometry, trie_node_source Nodes>
 void slab_pool<Geometry, Nodes>::flush(size_class& c, std::uint64_t how_many) {
   for (std::uint64_t i = 0; i < how_many; ++i) put_back(c, c.floor[i]);
   c.top = std::copy(c.floor + how_many, c.top, c.floor);
 }
 
-/// A slot that is neither free nor live becomes free.
+/// Frees a slot that is neither free nor live, and moves its slab to the list it belongs to.
 template <slab_geometry Geometry, trie_node_source Nodes>
 void slab_pool<Geometry, Nodes>::put_back(size_class& c, void* p) {
   const std::uintptr_t offset = table_.offset_of(p);
@@ -148,7 +149,8 @@ void slab_pool<Geometry, Nodes>::format(size_class& c, slab_run run) {
   table_.note_units(run);
 }
 
-/// Requires: no slab of the group has a slot taken or is current.
+/// Moves an empty group to the free runs. Requires: no slab of the group is current or has a used
+/// slot.
 template <slab_geometry Geometry, trie_node_source Nodes>
 void slab_pool<Geometry, Nodes>::drop_group(size_class& c, slab_number first) {
   const slab_run run{first, c.group};
@@ -162,7 +164,7 @@ void slab_pool<Geometry, Nodes>::drop_group(size_class& c, slab_number first) {
   source_->slabs_freed();
 }
 
-/// A current slab without a slot taken becomes one of the empty ones.
+/// Moves the current slab to the list if it is empty.
 template <slab_geometry Geometry, trie_node_source Nodes>
 void slab_pool<Geometry, Nodes>::retire_current(size_class& c) {
   const slab_number n = c.current;
@@ -172,10 +174,10 @@ void slab_pool<Geometry, Nodes>::retire_current(size_class& c) {
   if (--table_.links(first_of_group(n)).busy == 0) c.empty_slabs += c.group;
 }
 
-/// One empty group to the free runs. False: the class has none.
+/// Moves one empty group to the free runs. False: the class has none.
 template <slab_geometry Geometry, trie_node_source Nodes>
 bool slab_pool<Geometry, Nodes>::give_back(size_class& c) {
-  // A slab is moved to the end of the list when it becomes empty.
+  // Empty slabs are at the end of the list.
   for (slab_number n = c.tail; n != no_slab && c.empty_slabs != 0; n = table_.links(n).prev) {
     const slab_number first = first_of_group(n);
     if (table_.links(first).busy == 0) return drop_group(c, first), true;
@@ -190,7 +192,8 @@ void* slab_pool<Geometry, Nodes>::allocate(std::size_t n, std::size_t alignment)
   if (!std::has_single_bit(alignment) || alignment > Geometry.page) return nullptr;
   if (alignment <= Geometry.slot) return allocate(n);
   if (n == 0 || n > table_.size()) return nullptr;
-  // A group starts with a slab: slots whose size is a multiple of the alignment are aligned.
+  // A group starts at a slab boundary, so slots whose size is a multiple of the alignment are
+  // aligned.
   if (alignment > Geometry.slab)
     return allocate_large(n, static_cast<slab_number>(alignment / Geometry.slab));
   return allocate(align_up(n, alignment));
@@ -265,7 +268,7 @@ slab_run slab_pool<Geometry, Nodes>::take_slabs(slab_number least, slab_number w
       if (slab_run run = runs_.take(wanted, alignment)) return run;
       return runs_.take(least, alignment);
     }
-    // What reclaim frees may join into a run that is long enough, here or at the source.
+    // Slabs that reclaim() frees may join into a run that is long enough, here or at the source.
     if (attempt == 0) reclaim();
     if (slab_run run = runs_.take(least, alignment)) return run;
   }
@@ -306,7 +309,7 @@ void slab_pool<Geometry, Nodes>::forget() {
   runs_.forget();
 }
 
-// ---- objects as they are ------------------------------------------------------------------------
+// ---- object queries ------------------------------------------------------------------------
 
 template <slab_geometry Geometry, trie_node_source Nodes>
 slab_number slab_pool<Geometry, Nodes>::slab_of_object(const void* p) const {
@@ -330,7 +333,7 @@ bool slab_pool<Geometry, Nodes>::resize(void* p, std::size_t n) {
   const slab_number first = slab_of_object(p);
   if (first == no_slab || n == 0 || n > table_.size()) return false;
   if (const unsigned units = table_.units(first); units != slab_units::large) {
-    // Up to half of the slot may stay unused; below that a smaller one is worth the move.
+    // The object stays if it uses more than half of its slot.
     const std::size_t size = units * Geometry.slot;
     return n <= size && (n > size / 2 || units == 1);
   }
@@ -341,7 +344,8 @@ bool slab_pool<Geometry, Nodes>::resize(void* p, std::size_t n) {
     if (beside.count < wants - has) return false;
     runs_.take_at({first + has, wants - has});
   } else if (wants < has) {
-    if (n <= Geometry.most_units() * Geometry.slot) return false;  // small now: let it move
+    if (n <= Geometry.most_units() * Geometry.slot)
+      return false;  // a small object now: it moves to a slot
     runs_.insert({first + wants, has - wants});
   }
   table_.links(first).count = wants;

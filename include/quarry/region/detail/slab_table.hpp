@@ -1,34 +1,36 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// slab_table: a range of addresses cut into slabs, and what is known about each of them.
+/// slab_table: an address range divided into slabs, and metadata about each of them.
 ///
-///   addresses  | slab 0 | slab 1 | ...             the objects, nothing else
-///   chunks     4 bytes a chunk (16 slabs)          the stamp of the pool that it belongs to, and
-///                                                  the units of its slabs, if all have the same
-///   units      2 bytes a slab                      what the slab is cut into
-///   live       8 bytes a slab                      which slots are living objects
-///   links      24 bytes a slab                     what only slow paths need
+///   addresses  | slab 0 | slab 1 | ...             objects only
+///   chunks     4 bytes per chunk (16 slabs)        the stamp of the owning pool, and the units
+///                                                  of its slabs if all have the same
+///   units      2 bytes per slab                    the slot size of the slab
+///   live       8 bytes per slab                    bitmap of the live objects
+///   links      24 bytes per slab                   fields that only slow paths access
 ///
-/// The paper keeps an index from address to slab in a trie. Here the place is computed: a shift and
-/// a load, instead of a load for each digit. The arrays are reserved, not allocated: what was never
-/// touched takes no memory (0.8 % of the data where they are used). They lie apart for the caches.
-/// The size of a freed object decides onto which magazine it goes, and so what the next request of
-/// that size gets: everything waits for it, so it comes from the chunk's word, in the first cache
-/// even with a million objects, unless slabs of several sizes share the chunk. Nothing waits
-/// for live, in the second cache: it only confirms that a pointer is good.
+/// Lyberis et al. (2012) map addresses to slabs by a trie. Here the position in the arrays is
+/// computed: one load instead of one dependent load per digit. The arrays are reserved addresses,
+/// so parts that were never accessed take no memory (0.8 % of the slabs in use).
 ///
-/// What they say of a slab, by `units`:
-///   0            nothing: the slab is inside a large object or a free run
-///   1 ... most   place `place` of a group of slots of that many units. Each slot that starts in the
-///                slab has a bit (bit = address / slot % 64): in free, in live, or in neither while
-///                it waits in its class's magazine
-///   large        the first slab of an object with slabs of its own: links.count is their number,
-///                live is 1 (or 0: empty, kept for the next one of that length)
-///   run          the first slab of a free run, whose length is links.count
-///   run_end      the last slab of a free run of two or more
+/// The arrays are separate because of the caches. The next request of a size waits for the size of
+/// the object that was freed last, since the size selects the magazine. This load is served by the
+/// chunk array, which stays in the L1 cache even with a million objects, unless slabs of several
+/// sizes share the chunk. No instruction waits for `live`, which only validates the pointer.
 ///
-/// Everything but the stamp belongs to the owner of the chunk. Any thread may ask who that is: relaxed,
-/// since only "mine" lets it look further, and only the pool's own source makes or unmakes that.
+/// The state of a slab, by `units`:
+///   0            no information: the slab is inside a large object or a free run
+///   1 ... most   a slab of a group of slots of that size; `place` is its index in the group. Each
+///                slot that starts in the slab has a bit (address / slot % 64): in `free`, in
+///                `live`, or in neither while the slot is in a magazine
+///   large        the first slab of a large object of links.count slabs; live is 1, or 0 if the
+///                object was freed and is cached for the next request of that length
+///   run          the first slab of a free run of links.count slabs
+///   run_end      the last slab of a free run of two or more slabs
+///
+/// Thread safety: the owner of a chunk accesses all fields of its slabs. Any thread may read the
+/// owner, with a relaxed load: a thread reads further fields only if its own pool is the owner, and
+/// only that pool's source changes this.
 
 #include <quarry/core/error.hpp>
 #include <quarry/region/detail/address_range.hpp>
@@ -44,9 +46,10 @@ namespace quarry {
 using slab_number = std::uint32_t;
 using pool_stamp = std::uint32_t;
 inline constexpr slab_number no_slab = ~slab_number{0};
-/// Which pool: less than 2^22, so that it shares a word with the units.
+/// A pool stamp is less than 2^22, so that stamp and units share a word.
 inline constexpr unsigned stamp_bits = 22;
-inline constexpr pool_stamp nobody = 0;
+inline constexpr pool_stamp no_owner = 0;
+/// The owner of addresses that are not in the tree.
 inline constexpr pool_stamp outside = (pool_stamp{1} << stamp_bits) - 1;
 
 namespace slab_units {
@@ -58,17 +61,17 @@ inline constexpr std::uint16_t run_end = 0xfffd;
 
 struct slab_links {
   union {
-    std::uint64_t free;   // a slab of a group
-    std::uint64_t count;  // large, run, run_end
+    std::uint64_t free;   // a slab of a group: bitmap of the free slots
+    std::uint64_t count;  // large, run, run_end: number of slabs
   };
-  slab_number next;  // in a list of its pool
+  slab_number next;  // in a list of the pool
   slab_number prev;
-  std::uint8_t place;  // in the group
-  std::uint8_t busy;   // place 0 only: slabs of the group with a slot taken, or current
+  std::uint8_t place;  // index of the slab in its group
+  std::uint8_t busy;   // place 0 only: slabs of the group that are current or have a used slot
 };
 static_assert(sizeof(slab_links) == 24);
 
-/// Slabs in a row.
+/// Consecutive slabs.
 struct slab_run {
   slab_number first = 0;
   slab_number count = 0;
@@ -76,7 +79,7 @@ struct slab_run {
   explicit operator bool() const { return count != 0; }
 };
 
-/// Where everything lies: a view, copied freely.
+/// A view of a slab_table: base addresses of the range and of the arrays.
 template <slab_geometry Geometry = default_geometry>
 class slab_table_view {
   static_assert(Geometry.is_sound(), "slab <= 64 slots, page >= 16 slabs, all powers of two");
@@ -89,7 +92,7 @@ class slab_table_view {
   std::byte* base() const { return reinterpret_cast<std::byte*>(base_); }
   std::size_t size() const { return size_; }
 
-  /// Any address: how far it lies behind the first slab, or something >= size().
+  /// Returns the offset of an address in the range; >= size() if the address is outside.
   std::uintptr_t offset_of(const void* p) const {
     return reinterpret_cast<std::uintptr_t>(p) - base_;
   }
@@ -99,13 +102,16 @@ class slab_table_view {
   }
   std::byte* address(slab_number n) const { return base() + std::size_t{n} * Geometry.slab; }
 
-  /// What is known of the chunk of a slab; that past the last slab is owned by `outside`.
+  /// The word of a chunk: owner and common units. The chunk behind the last slab has owner
+  /// `outside`.
   class chunk_word {
    public:
     constexpr chunk_word(pool_stamp owner, unsigned units) : word_(owner << units_bits | units) {}
     constexpr explicit chunk_word(std::uint32_t word) : word_(word) {}
     constexpr pool_stamp owner() const { return word_ >> units_bits; }
-    constexpr unsigned units() const { return word_ & ((1u << units_bits) - 1); }  // 0: they differ
+    constexpr unsigned units() const {
+      return word_ & ((1u << units_bits) - 1);
+    }  // 0: slabs differ
     constexpr std::uint32_t word() const { return word_; }
 
    private:
@@ -122,7 +128,7 @@ class slab_table_view {
   void set_owner(slab_run run, pool_stamp who) const {
     for (slab_number n = run.first; n < run.end(); n += chunk) set_chunk(n, chunk_word(who, 0));
   }
-  /// The chunks that the run touches got slabs of another size. Requires: they have one owner.
+  /// Updates the chunk words after slabs of the run changed their units. Requires: one owner.
   void note_units(slab_run run) const {
     for (slab_number n = run.first / chunk * chunk; n < run.end(); n += chunk) {
       const std::uint16_t* first = units_ + n;
@@ -137,7 +143,7 @@ class slab_table_view {
   std::uint64_t& live(slab_number n) const { return live_[n]; }
   slab_links& links(slab_number n) const { return links_[n]; }
 
-  /// For a new owner: no slab says anything.
+  /// Clears the units and live bits of slabs that get a new owner.
   void forget(slab_run run) const {
     std::fill_n(units_ + run.first, run.count, slab_units::none);
     std::fill_n(live_ + run.first, run.count, std::uint64_t{0});
@@ -157,11 +163,12 @@ class slab_table_view {
   slab_links* links_ = nullptr;
 };
 
-/// Owns the addresses and the arrays.
+/// Owns the address range and the arrays.
 template <slab_geometry Geometry = default_geometry>
 class slab_table : public slab_table_view<Geometry> {
  public:
-  /// Reserves `size` bytes, rounded up to pages, somewhere or exactly there. Throws out_of_memory.
+  /// Reserves `size` bytes, rounded up to pages, at `where` or at any address. Throws
+  /// out_of_memory. `backed` == false: the range at `where` is not mapped.
   explicit slab_table(bytes size, void* where = nullptr, bool backed = true) {
     const std::uint64_t most = std::uint64_t{no_slab} * Geometry.slab - Geometry.page;
     if (size.value() == 0 || size.value() > most)
@@ -182,7 +189,7 @@ class slab_table : public slab_table_view<Geometry> {
   slab_table(const slab_table&) = delete;
   slab_table& operator=(const slab_table&) = delete;
 
-  /// Gives the memory of the slabs back to the system, as far as they fill its pages.
+  /// Returns the memory of the slabs to the system, in whole pages of the system.
   void purge(slab_run run) const {
     const std::size_t first =
         align_up(std::size_t{run.first} * Geometry.slab, address_range::system_page);

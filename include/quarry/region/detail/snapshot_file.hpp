@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The file of a snapshot: its layout, a writer and a reader that sum what passes through them.
+/// The format of a snapshot file, its checksum, and a stream that computes the checksum.
 ///
-///   header       magic, version, geometry, addresses, counts, sum of the body, sum of the header
+///   header       magic number, version, geometry, addresses, counts, checksums of body and header
 ///   regions      parent, sharing, number of ranges           parents before children
 ///   ranges       address, slabs                              of all regions, in that order
 ///   slabs        live, free or count, units, place           of all ranges
 ///   contents     4 KiB for each slab that is used            of all ranges
-/// Numbers are as the machine has them; a machine of the other byte order sees a wrong magic.
+/// Numbers have the byte order of the machine; a machine of the other byte order reads a wrong
+/// magic number.
 
 #include <quarry/core/error.hpp>
 #include <quarry/region/geometry.hpp>
@@ -19,7 +20,7 @@
 
 namespace quarry {
 
-/// A file that can not be written, or is no good: the message says which and why.
+/// A snapshot cannot be written or read; the message names the file and the reason.
 class snapshot_error : public error {
  public:
   using error::error;
@@ -33,9 +34,9 @@ struct snapshot_header {
   std::uint32_t version = this_version;
   std::uint32_t regions = 0;
   std::uint64_t slab = 0, page = 0, slot = 0;
-  std::uint64_t base = 0;   // of the tree that was saved
-  std::uint64_t range = 0;  // its size
-  std::uint64_t root = 0;   // an address the user wanted kept
+  std::uint64_t base = 0;   // start of the address range of the saved tree
+  std::uint64_t range = 0;  // size of that range
+  std::uint64_t root = 0;   // the address that save_snapshot was given
   std::uint64_t ranges = 0;
   std::uint64_t slabs = 0;
   std::uint64_t used_slabs = 0;
@@ -44,7 +45,7 @@ struct snapshot_header {
   std::uint64_t header_sum = 0;
 };
 struct snapshot_region {
-  std::uint32_t parent;  // its place in the list; its own for the first
+  std::uint32_t parent;  // index in the list of regions; 0 for the first
   std::uint32_t shared;
   std::uint64_t ranges;
 };
@@ -59,7 +60,7 @@ struct snapshot_slab {
   std::uint32_t place;
 };
 
-/// A sum that notices any changed, missing or exchanged byte with odds of 2^-64 against.
+/// A 64-bit checksum that depends on the order of the bytes.
 class snapshot_sum {
  public:
   void add(const void* data, std::size_t size) {

@@ -1,8 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// spin_lock: one exchange to lock, one store to unlock. For sections of a few dozen instructions.
-/// Waits by looking, and lets others run after a while: a holder that was preempted is not kept from
-/// its processor. lock acquires, unlock releases.
+/// spin_lock: a test-and-test-and-set lock for critical sections of a few dozen instructions.
+///
+/// A waiting thread spins on a load, and yields its processor after 64 attempts, so that a
+/// preempted holder can run. Memory ordering: lock() acquires, unlock() releases. Progress:
+/// blocking.
 
 #include <atomic>
 #include <thread>
@@ -12,8 +14,8 @@ namespace quarry {
 class spin_lock {
  public:
   void lock() {
-    for (unsigned looks = 0; !try_lock(); ++looks)
-      if (looks >= 64) std::this_thread::yield();
+    for (unsigned attempts = 0; !try_lock(); ++attempts)
+      if (attempts >= 64) std::this_thread::yield();
   }
   bool try_lock() {
     return !taken_.load(std::memory_order_relaxed) &&
@@ -25,7 +27,7 @@ class spin_lock {
   std::atomic<bool> taken_{false};
 };
 
-/// Takes the lock only where there is somebody to share with.
+/// Holds the lock for its scope if `wanted`.
 class lock_if {
  public:
   lock_if(spin_lock& lock, bool wanted) : lock_(wanted ? &lock : nullptr) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_tree: the calls of its users. Part of definitions.hpp.
+/// Members of basic_region_tree that users call. Part of definitions.hpp.
 
 #include <quarry/region/detail/metadata_pool_calls.hpp>
 #include <quarry/region/tree.hpp>
@@ -38,7 +38,7 @@ region_status basic_region_tree<Geometry>::destroy_region(region_id id) {
     for_each_below(*top, [&](node_type& node) { dying.push_back(&node); });
     for (node_type* node : dying) node->end();
   }
-  // Calls that were inside leave; later ones see that the id is not theirs.
+  // Wait for calls that hold a lock. Later calls read the new id and fail.
   for (node_type* node : dying)
     if (node->is_shared()) {
       node->lock.lock();
@@ -112,7 +112,7 @@ region_result<void*> basic_region_tree<Geometry>::reallocate(void* p, std::size_
   if (!fresh) return fresh;
   std::memcpy(*fresh, p, std::min(had, n));
   if (const region_status s = deallocate(p); s != region_status::ok) {
-    deallocate(*fresh);  // somebody else freed p meanwhile
+    deallocate(*fresh);  // another thread freed p during the call
     return s;
   }
   return fresh;

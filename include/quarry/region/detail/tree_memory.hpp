@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// region_tree: chunks, nodes, metadata, and whether it all adds up. Part of definitions.hpp.
+/// Members of basic_region_tree for chunks, nodes, metadata and invariants. Part of
+/// definitions.hpp.
 
 #include <quarry/region/detail/metadata_pool_calls.hpp>
 #include <quarry/region/tree.hpp>
@@ -23,8 +24,8 @@ basic_region_tree<Geometry>::basic_region_tree(const tree_options& options)
       numbers_(reinterpret_cast<node_type**>(numbers_range_.base())),
       free_source_(metadata_pool_),
       nodes_(free_source_),
-      free_(table_, nobody, nodes_) {
-  if (!options_.addresses_only) {  // nothing is known of them, and nothing is written
+      free_(table_, no_owner, nodes_) {
+  if (!options_.addresses_only) {  // otherwise add_pages adds the free slabs
     free_.insert({0, table_.count()});
     slabs_ = table_.count();
   }
@@ -49,7 +50,7 @@ basic_region_tree<Geometry>::~basic_region_tree() {
 
 // ---- chunks -------------------------------------------------------------------------------------
 
-/// Slabs for a region that lacks some: a page, or less when little is left.
+/// Returns the number of slabs for a region that grows: a page, or less when little memory is left.
 template <slab_geometry Geometry>
 slab_number basic_region_tree<Geometry>::growth() const {
   const std::uint64_t plenty = std::max<std::uint64_t>(slabs_ / 8, 1);
@@ -87,7 +88,7 @@ slab_run basic_region_tree<Geometry>::grow(node_type& node, slab_number least, s
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::add_pages(slab_run pages) {
   lock_guard guard(mutex_);
-  table_.set_owner(pages, nobody);
+  table_.set_owner(pages, no_owner);
   table_.forget(pages);
   free_.insert(pages);
   slabs_ += pages.count;
@@ -105,7 +106,7 @@ slab_run basic_region_tree<Geometry>::take_pages(slab_number most) {
   found.count = std::min(found.count, most / high_mark * high_mark);
   if (!found) return {};
   free_.take_at(found);
-  table_.set_owner(found, outside);  // or marks that are left there would look like free runs
+  table_.set_owner(found, outside);  // otherwise stale marks would look like free runs
   slabs_ -= found.count;
   return found;
 }
@@ -124,10 +125,10 @@ region_status basic_region_tree<Geometry>::claim(node_type& node, slab_run run) 
   return region_status::out_of_memory;
 }
 
-/// Requires: nothing in the run is in use.
+/// Requires: no slab of the run is in use.
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::give_free(slab_run run) {
-  table_.set_owner(run, nobody);
+  table_.set_owner(run, no_owner);
   free_.insert(run);
   dirty_slabs_ += run.count;
   if (dirty_slabs_ > options_.keep / Geometry.slab) purge_free();
@@ -139,10 +140,11 @@ void basic_region_tree<Geometry>::purge_free() {
   dirty_slabs_ = 0;
 }
 
-/// Whole chunks of the region's free runs, so that it keeps at least `leave` slabs. Returns slabs.
+/// Takes whole chunks of the region's free runs and leaves at least `leave` free slabs. Returns the
+/// number of slabs taken.
 template <slab_geometry Geometry>
 std::uint64_t basic_region_tree<Geometry>::trim_node(node_type& node, std::uint64_t leave) {
-  // Not in a std::vector: the tree may be what serves operator new.
+  // No std::vector: this tree may implement operator new.
   std::array<slab_run, 32> parts;
   std::uint64_t given = 0;
   for (std::size_t count = parts.size(); count == parts.size();) {
@@ -161,7 +163,7 @@ std::uint64_t basic_region_tree<Geometry>::trim_node(node_type& node, std::uint6
       if (!node.it->pool.remove_run(parts[i])) return given;
       if (!node.let_go(parts[i])) {
         node.it->pool.add_run(parts[i]);
-        return given;  // no metadata to note it with
+        return given;  // no memory for the metadata of the remainder
       }
       give_free(parts[i]);
       given += parts[i].count;
@@ -174,7 +176,8 @@ template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::take_surplus(node_type& node) {
   lock_guard guard(mutex_);
   trim_node(node, surplus_mark(node.it->held_slabs) / 2);
-  // What is left lies in bits smaller than a chunk: no need to look again soon.
+  // The remaining free slabs lie in runs smaller than a chunk: raise the threshold of the next
+  // trim.
   node.it->surplus = std::max(surplus_mark(node.it->held_slabs), 2 * node.it->pool.runs().slabs());
 }
 
@@ -217,11 +220,10 @@ void* basic_region_tree<Geometry>::take_metadata(std::size_t size) {
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::give_metadata(void* p) {
   lock_guard guard(mutex_);
-  if (metadata_pool_.deallocate(p) != region_status::ok)
-    std::abort();  // our own metadata is damaged
+  if (metadata_pool_.deallocate(p) != region_status::ok) std::abort();  // the metadata is corrupt
 }
 
-/// A node of a dead region, or one with a number that was never used. nullptr: neither is left.
+/// Returns the node of a destroyed region, or a node with a new number. nullptr: neither is left.
 template <slab_geometry Geometry>
 auto basic_region_tree<Geometry>::new_node() -> node_type* {
   if (unused_ != nullptr) {
@@ -254,7 +256,7 @@ void basic_region_tree<Geometry>::unlink(node_type& node) {
   node.next = node.prev = nullptr;
 }
 
-/// What is left of a region whose id is taken away goes back.
+/// Takes back the memory and metadata of a region whose id is already invalid.
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::bury(node_type& node) {
   for (const auto [first, count] : node.it->held)
@@ -267,7 +269,7 @@ void basic_region_tree<Geometry>::bury(node_type& node) {
   unused_ = &node;
 }
 
-// ---- from outside -------------------------------------------------------------------------------
+// ---- queries -------------------------------------------------------------------------------
 
 template <slab_geometry Geometry>
 std::uint64_t basic_region_tree<Geometry>::free_slabs() const {
@@ -298,7 +300,7 @@ std::string basic_region_tree<Geometry>::check_invariants() const {
     if (!fault.empty()) return;
     const std::string name = "region " + std::to_string(node.number_) + ": ";
     ++regions;
-    if (!is_alive(node.id())) fault = name + "is in the tree but dead";
+    if (!is_alive(node.id())) fault = name + "is in the tree but was destroyed";
     fault = node.it->held.check_invariants();
     std::vector<slab_run> scope;
     std::uint64_t slabs = 0;
@@ -306,14 +308,15 @@ std::string basic_region_tree<Geometry>::check_invariants() const {
       scope.push_back({static_cast<slab_number>(first), static_cast<slab_number>(count)});
       slabs += count;
     }
-    if (fault.empty() && slabs != node.it->held_slabs) fault = "its slabs do not add up";
+    if (fault.empty() && slabs != node.it->held_slabs) fault = "the number of its slabs is wrong";
     if (fault.empty()) fault = node.it->pool.check_invariants(scope);
     if (!fault.empty()) fault = name + fault;
     held += slabs;
   });
   if (!fault.empty()) return fault;
-  if (regions != regions_) return "the regions do not add up";
-  if (held + free_.slabs() != slabs_) return "slabs are lost, or in two places";
+  if (regions != regions_) return "the number of regions is wrong";
+  if (held + free_.slabs() != slabs_)
+    return "the slabs of regions and free runs do not sum to the slabs of the tree";
   return {};
 }
 

@@ -1,22 +1,22 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// trie: an ordered map from some bits of a 64-bit key to a 64-bit value that is not zero.
+/// trie: an ordered map from some bits of a 64-bit key to a 64-bit value other than zero.
 ///
-///   key      | ignored: must be 0 | d0 | d1 | ... | dL-1 | ignored: must be 0 |
-///                                  \___ Bits bits, three to a digit ____/ \__ LowBit __/
-///   node     8 words of 8 bytes, one cache line: the child of each digit, or, on the last level,
-///            the value of each digit; 0 where there is none
+///   key      | must be 0 | d0 | d1 | ... | dL-1 | must be 0 |
+///                         \___ Bits bits, three per digit __/ \_ LowBit _/
+///   node     8 words, one cache line: the child of each digit or, on the last level, the value of
+///            each digit; 0: none
 ///
-/// An octal radix trie, as in Lyberis et al. (2012): a search is one load a digit, whatever the
-/// number of entries, and unlike a hash table it answers "the nearest entry above" and walks in
-/// order. Every node is 64 bytes from the source the trie is given.
+/// An octal radix trie, as in Lyberis et al. (2012). A search takes one load per digit, independent
+/// of the number of entries. Unlike a hash table, a trie finds the nearest entry above or below a
+/// key and iterates in order. Each node takes 64 bytes from the node source.
 ///
-/// Invariants: a node in the trie has at least one child or value (erase prunes), so the empty trie
-/// holds no node; the number of values is size().
-/// Cost: find, insert, erase, at_or_above, at_or_below visit at most 2 * levels nodes; insert takes
-/// at most `levels` new nodes, all of them before it changes anything: without them it changes
-/// nothing. erase takes none.
-/// Walks live in the iterator; insert and erase invalidate iterators. Not thread-safe.
+/// Invariants: every node has at least one child or value, so an empty trie has no node; the number
+/// of values equals size().
+/// Complexity: find, insert, erase, at_or_above and at_or_below visit at most 2 * levels nodes.
+/// insert allocates at most `levels` nodes, all of them before it changes the trie: if one is
+/// missing, the trie is unchanged. erase allocates none.
+/// insert and erase invalidate iterators. Thread safety: none.
 
 #include <concepts>
 #include <cstddef>
@@ -26,14 +26,14 @@
 
 namespace quarry {
 
-/// 64 bytes for every node and child pointers in it.
+/// A node: child pointers, or values on the last level.
 struct alignas(64) trie_node {
   std::uint64_t slot[8];
 };
 static_assert(sizeof(trie_node) == 64);
 
-/// Where nodes come from: 64 bytes, 64-byte aligned, nullptr when there are no more. take_node may
-/// run while the trie is in insert, give_node while it is in erase; neither may touch the trie.
+/// The source of nodes. take_node returns 64 bytes, 64-byte aligned, or nullptr. insert calls
+/// take_node and erase calls give_node; neither function may access the trie.
 template <class Source>
 concept trie_node_source = requires(Source& source, void* node) {
   { source.take_node() } -> std::same_as<void*>;
@@ -64,12 +64,12 @@ class trie {
   /// Requires value != 0.
   trie_insert insert(std::uint64_t key, std::uint64_t value);
   bool erase(std::uint64_t key);
-  /// Gives every node back.
+  /// Returns every node to the source.
   void clear();
-  /// Leaves every node to whoever discards the source as a whole.
+  /// Drops all nodes without returning them; the source is discarded as a whole.
   void forget() { root_ = nullptr, size_ = 0; }
 
-  /// The place of the value, for reading and for changing it (never to 0); nullptr: no such key.
+  /// Returns a pointer to the value, or nullptr. The caller may change the value, but not to 0.
   std::uint64_t* find(std::uint64_t key) const;
 
   iterator at_or_above(std::uint64_t key) const;
@@ -83,7 +83,7 @@ class trie {
 
   static constexpr bool is_key(std::uint64_t key) { return (key & ~key_mask) == 0; }
 
-  /// Empty when sound; walks everything.
+  /// Returns a description of the first violated invariant, or an empty string. Visits all nodes.
   std::string check_invariants() const;
 
  private:
@@ -118,8 +118,8 @@ class trie {
   std::uint64_t size_ = 0;
 };
 
-/// A place in the order, or past the end. Holds the path from the root: a step costs as many loads
-/// as digits change.
+/// A position in the order, or the end. The iterator stores the path from the root: a step costs
+/// one load per digit that changes.
 template <unsigned LowBit, unsigned Bits, trie_node_source Source>
 class trie<LowBit, Bits, Source>::iterator {
  public:
@@ -136,7 +136,7 @@ class trie<LowBit, Bits, Source>::iterator {
   std::uint64_t value() const { return path_[levels - 1]->slot[digit(key_, levels - 1)]; }
   explicit operator bool() const { return path_[0] != nullptr; }
 
-  /// To the next entry above, or to the end; to the next below, or to the end. Requires an entry.
+  /// Moves to the next entry above or below, or to the end. Requires an entry.
   iterator& operator++() { return sideways<up>(levels - 1), *this; }
   iterator& operator--() { return sideways<down>(levels - 1), *this; }
   iterator operator++(int) {
