@@ -44,8 +44,8 @@ if(QUARRY_EXECUTOR STREQUAL "OFF")
 elseif(TARGET Boost::context AND TARGET Threads::Threads)
   set(QUARRY_HAS_EXECUTOR ON)
 elseif(QUARRY_EXECUTOR STREQUAL "AUTO")
-  message(STATUS "quarry: Boost.Context 1.74 or later was not found: quarry::cpu is not built, only "
-    "CUDA programs are (Debian, Ubuntu: libboost-context-dev)")
+  message(STATUS "quarry: Boost.Context 1.74 or later was not found: quarry::cpu is not built, "
+    "only CUDA programs are (Debian, Ubuntu: libboost-context-dev)")
 else()
   message(FATAL_ERROR "quarry: QUARRY_EXECUTOR=${QUARRY_EXECUTOR}, but Boost.Context 1.74 or later "
     "was not found. Install it (Debian, Ubuntu: libboost-context-dev), add its directory to "

@@ -1,8 +1,8 @@
 # SPDX-License-Identifier: Apache-2.0
 # Functions for the programs of this repository. They do not affect users of quarry::quarry.
 
-# Turns warnings on and makes them errors. nvcc: -Wpedantic and -Wconversion would also check the code
-# that nvcc generates.
+# Turns warnings on and makes them errors. nvcc: -Wpedantic and -Wconversion would also check the
+# code that nvcc generates.
 function(quarry_warnings target)
   target_compile_options(${target} PRIVATE
     "$<$<COMPILE_LANGUAGE:CXX>:-Wall;-Wextra;-Wpedantic;-Wshadow;-Wconversion;-Werror>"
@@ -25,8 +25,8 @@ function(quarry_own target)
   quarry_warnings(${target})
 endfunction()
 
-# Sets `out` to a list with one .cu file per source: a .cu file itself, and for a .cpp file a file in
-# the build tree that includes it. One source is compiled for both backends in this way.
+# Sets `out` to a list with one .cu file per source: a .cu file itself, and for a .cpp file a file
+# in the build tree that includes it. One source is compiled for both backends in this way.
 function(quarry_as_cuda out)
   set(result)
   foreach(source IN LISTS ARGN)

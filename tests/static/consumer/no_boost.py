@@ -4,8 +4,8 @@
 
     no_boost.py SOURCE OUTPUT COMPILER [FLAG...]
 
-The compiler lists the files that it reads (-MD). The test fails if the compiler fails, or if a path in
-that list contains a folder boost/.
+The compiler lists the files that it reads (-MD). The test fails if the compiler fails, or if a path
+in that list contains a folder boost/.
 """
 import re
 import subprocess

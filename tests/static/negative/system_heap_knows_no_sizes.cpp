@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// realloc needs an allocator that knows the usable size of a block, or the old size as an argument.
+/// realloc needs an allocator that knows the usable size of a block, or the old size.
 // expect: sizing_allocator
 #include <quarry/heap.hpp>
 

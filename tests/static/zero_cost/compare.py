@@ -2,8 +2,8 @@
 # SPDX-License-Identifier: Apache-2.0
 """Compiles warp_bump.cu and compares the library's kernel with one that is written by hand.
 
-The library's kernel must not need more registers, and must contain the same atomic instructions. The
-comparison uses SASS if cuobjdump is installed, and PTX otherwise.
+The library's kernel must not need more registers, and must contain the same atomic instructions.
+The comparison uses SASS if cuobjdump is installed, and PTX otherwise.
 """
 import argparse
 import collections
@@ -39,7 +39,8 @@ def ptx_atomics(body):
     # State space and memory order are implicit in one notation and explicit in the other.
     body = body.split("\n}")[0]
     found = re.findall(r"\b(?:atom|red)\.([\w.]+)", body)
-    kept = [".".join(p for p in op.split(".") if p not in ("global", "relaxed", "gpu")) for op in found]
+    implicit = ("global", "relaxed", "gpu")
+    kept = [".".join(p for p in op.split(".") if p not in implicit) for op in found]
     return collections.Counter(re.sub(r"\.[bus](32|64)$", r".\1", op) for op in kept)
 
 
@@ -54,7 +55,8 @@ def main():
     parser.add_argument("--arch", default="sm_90")
     args = parser.parse_args()
     source = pathlib.Path(__file__).with_name("warp_bump.cu")
-    flags = [args.nvcc, "-std=c++20", "--extended-lambda", f"-arch={args.arch}", "-I", args.include, source]
+    flags = [args.nvcc, "-std=c++20", "--extended-lambda", f"-arch={args.arch}",
+             "-I", args.include, source]
     with tempfile.TemporaryDirectory() as folder:
         cubin = pathlib.Path(folder, "warp_bump.cubin")
         count = registers(run(*flags, "-cubin", "-Xptxas", "-v", "-o", cubin))

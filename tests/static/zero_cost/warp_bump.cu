@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The warp-aggregated bump allocator twice: with the library, and with CUDA's intrinsics. compare.py
-/// compares the registers and the atomic instructions of the two kernels.
+/// The warp-aggregated bump allocator twice: with the library, and with CUDA's intrinsics.
+/// compare.py compares the registers and the atomic instructions of the two kernels.
 
 #include <quarry/heap.hpp>
 

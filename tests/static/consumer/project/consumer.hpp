@@ -9,8 +9,8 @@
 inline constexpr std::uint32_t blocks = 4;
 inline constexpr std::uint32_t threads = 64;
 
-/// The work of one lane: allocates a block, fills it, reads it back and frees it. Adds 1 to `served`
-/// if the block kept its contents.
+/// The work of one lane: allocates a block, fills it, reads it back and frees it. Adds 1 to
+/// `served` if the block kept its contents.
 QUARRY_DEVICE inline void use(const quarry::heap_ref<>& heap, std::uint32_t* served) {
   constexpr std::uint32_t words = 16;
   const auto mine = static_cast<std::uint32_t>(quarry::simt::global_thread());
