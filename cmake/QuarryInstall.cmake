@@ -16,7 +16,8 @@ if(QUARRY_INSTALL)
     DESTINATION "${quarry_package_dir}" COMPONENT development)
 
   # quarry::region, quarry::cpu and the cluster have export files of their own: users of
-  # quarry::quarry need no threads, no Boost and no MPI.
+  # quarry::quarry need no threads, no Boost and no MPI. quarry::cluster_core, the simulation,
+  # is exported with quarry::cpu.
   set(quarry_compatibility ARCH_INDEPENDENT)
   if(TARGET quarry_region)
     set(quarry_compatibility)
@@ -27,7 +28,8 @@ if(QUARRY_INSTALL)
   endif()
   if(QUARRY_HAS_EXECUTOR)
     set(quarry_compatibility)
-    install(TARGETS quarry_cpu EXPORT quarry_cpu_targets COMPONENT development)
+    install(TARGETS quarry_cpu quarry_cluster_core EXPORT quarry_cpu_targets
+      COMPONENT development)
     install(EXPORT quarry_cpu_targets
       FILE quarryCpuTargets.cmake NAMESPACE quarry::
       DESTINATION "${quarry_package_dir}" COMPONENT development)

@@ -1,13 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# Tests that mpirun starts. Where there are none (no MPI, or a sanitizer, which keeps the addresses that all
-# processes must share), QUARRY_MPI_TESTS is off.
+# Tests under mpirun. QUARRY_MPI_TESTS is off without MPI, and under sanitizers, which occupy the
+# addresses that all processes must share.
 set(QUARRY_MPI_TESTS OFF)
 if(NOT QUARRY_HAS_MPI OR CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   return()
 endif()
 set(QUARRY_MPI_TESTS ON)
 
-# More ranks than cores: Open MPI behaves when it is told, MPICH polls and is spared.
+# Tests start more ranks than cores. Open MPI supports this by options; MPICH polls, so its tests
+# use few ranks.
 execute_process(COMMAND "${MPIEXEC_EXECUTABLE}" --version
   OUTPUT_VARIABLE launcher ERROR_VARIABLE launcher)
 if(launcher MATCHES "Open ?(MPI|RTE)")
@@ -18,7 +19,7 @@ else()
   set(QUARRY_MPI_LAUNCH "${MPIEXEC_EXECUTABLE}")
   set(QUARRY_MPI_MOST_RANKS 4)
 endif()
-# Containers run as root, and have 64 MiB of /dev/shm for all ranks.
+# Containers run as root and have 64 MiB of /dev/shm for all ranks.
 set(QUARRY_MPI_ENVIRONMENT
   OMPI_ALLOW_RUN_AS_ROOT=1 OMPI_ALLOW_RUN_AS_ROOT_CONFIRM=1 OMPI_MCA_btl_vader_segment_size=1048576)
 
@@ -41,7 +42,8 @@ function(quarry_mpi_program name)
   quarry_own(${name})
   target_link_libraries(${name} PRIVATE quarry::cluster GTest::gtest)
   target_compile_options(${name} PRIVATE -UNDEBUG)
-  target_include_directories(${name} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
+  target_include_directories(${name} PRIVATE
+    "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(${name} PROPERTIES
     RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
 endfunction()

@@ -37,7 +37,7 @@ class phase_clock {
   };
   reading read() const {
     const cluster::worker_statistics& s = worker_->statistics();
-    return {worker_->connection().now(), s.waited_for_workers, s.waited_for_schedulers};
+    return {worker_->now(), s.waited_for_workers, s.waited_for_schedulers};
   }
   cluster::worker* worker_;
   reading now_;

@@ -13,7 +13,7 @@
 
 #include "apps/list_exchange/list_exchange.hpp"
 
-#include <quarry/cluster/mpi_header.hpp>
+#include <quarry/cluster/detail/mpi.hpp>
 
 #include <numeric>
 #include <random>
@@ -212,7 +212,7 @@ list_exchange_result exchange_by_node(MPI_Comm workers, const list_exchange_opti
 class worker_communicator {
  public:
   explicit worker_communicator(cluster::worker& w) {
-    const cluster::shape& tree = w.connection().tree();
+    const cluster::shape& tree = w.tree();
     int range[1][3] = {
         {static_cast<int>(tree.worker(0)), static_cast<int>(tree.worker(w.count() - 1)), 1}};
     MPI_Group world, workers;

@@ -14,7 +14,7 @@ TEST(ListExchange, ReturnsEveryListModifiedByAllOtherWorkers) {
   for (const unsigned workers : {1u, 2u, 3u, 4u, 7u, 16u})
     for (const bool isolated : {false, true}) {
       cluster::simulation s(
-          {.workers = workers, .seed = workers, .isolated = isolated, .room = 1 << 30});
+          {.workers = workers, .seed = workers, .isolated = isolated, .capacity = 1 << 30});
       unsigned correct = 0;
       std::uint64_t changed = 0;
       const auto result = s.run([&](cluster::worker& w) {

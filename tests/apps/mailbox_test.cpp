@@ -15,7 +15,7 @@ using namespace quarry::apps;
 
 void in_cluster(unsigned workers, bool isolated,
                 const std::function<void(cluster::worker&)>& main) {
-  cluster::simulation s({.workers = workers, .isolated = isolated, .room = 1 << 30});
+  cluster::simulation s({.workers = workers, .isolated = isolated, .capacity = 1 << 30});
   const auto result = s.run(main);
   EXPECT_EQ(result.left.regions, 0u);
   EXPECT_EQ(result.left.objects, 0u);
@@ -65,7 +65,7 @@ TEST(Mailbox, ReducesAndGathersOverGroups) {
 
 TEST(PhaseClock, AttributesAllElapsedTime) {
   in_cluster(4, false, [](cluster::worker& w) {
-    const double start = w.connection().now();
+    const double start = w.now();
     phase_clock clock(w);
     time_shares messages, barriers;
     mailbox mail(w);
@@ -76,7 +76,7 @@ TEST(PhaseClock, AttributesAllElapsedTime) {
     EXPECT_GT(messages.workers, 0);
     EXPECT_GT(messages.schedulers, 0);
     EXPECT_EQ(barriers.workers, 0);
-    EXPECT_NEAR(messages.total() + barriers.total(), w.connection().now() - start, 1e-12);
+    EXPECT_NEAR(messages.total() + barriers.total(), w.now() - start, 1e-12);
     mail.close();
   });
 }

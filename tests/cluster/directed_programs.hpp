@@ -15,8 +15,8 @@ inline simulation_options small_cluster(unsigned workers, std::uint64_t seed = 1
   o.tree = {2, 2};
   o.seed = seed;
   o.isolated = true;
-  o.room = 64u << 20;
-  o.plenty = 2;
+  o.capacity = 64u << 20;
+  o.reserve_pages = 2;
   return o;
 }
 

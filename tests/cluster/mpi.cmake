@@ -1,12 +1,14 @@
 # SPDX-License-Identifier: Apache-2.0
-# The cluster in real processes. Under sanitizers, which keep the addresses that all processes must share
-# (address_space.hpp), the simulation's tests stand for these.
+# The cluster in real processes. Sanitizers occupy the addresses that all processes must share
+# (address_space.hpp): under them, only the tests of the simulation run.
 if(CMAKE_CXX_FLAGS MATCHES "-fsanitize")
   return()
 endif()
 
-# Rooms in processes made by fork: no MPI.
-quarry_test(cluster_room_test SOURCES room_test.cpp)
+# The memory of workers, in processes created by fork, without MPI.
+quarry_test(cluster_worker_memory_test
+  SOURCES worker_memory_test.cpp LIBRARIES quarry::cluster_core)
+target_include_directories(cluster_worker_memory_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
 
 if(NOT QUARRY_MPI_TESTS)
   return()
@@ -32,7 +34,7 @@ quarry_mpi_test(cluster_mpi.without_leases RANKS 5 COMMAND ${program} --leases=0
 quarry_mpi_test(cluster_mpi.without_leases_3_levels RANKS 17
   COMMAND ${program} --leases=0 ${three_levels})
 quarry_mpi_test(cluster_mpi.without_shared_memory RANKS 5 COMMAND ${program} --share=0)
-quarry_mpi_test(cluster_mpi.with_fences RANKS 5 COMMAND ${program} --fence=1)
+quarry_mpi_test(cluster_mpi.with_protection RANKS 5 COMMAND ${program} --protect=1)
 quarry_mpi_test(cluster_mpi.bytes_in_small_parts RANKS 5 COMMAND ${program} --part=5000)
 
 # How a cluster ends.
@@ -45,7 +47,7 @@ if(Python3_Interpreter_FOUND AND QUARRY_MPI_MOST_RANKS GREATER_EQUAL 5)
     LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 600 ENVIRONMENT "${QUARRY_MPI_ENVIRONMENT}")
 endif()
 
-# The C face, in C.
+# The C interface, in C.
 add_executable(cluster_c_api_test c_api_test.c)
 target_link_libraries(cluster_c_api_test PRIVATE quarry::cluster_c)
 target_compile_options(cluster_c_api_test PRIVATE -Wall -Wextra -Wpedantic -Werror)

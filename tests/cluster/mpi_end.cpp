@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster that ends in the way its argument names; mpi_end_test.py looks at what is left to see.
+// A cluster that ends in the way its argument names; mpi_end_test.py checks the output.
+#include <quarry/cluster/detail/mpi.hpp>
 #include <quarry/cluster/run.hpp>
 
 #include <sys/types.h>
@@ -38,10 +39,11 @@ int work(worker& w, const std::string& how, pid_t scheduler) {
     if (how == "stop-scheduler") ::kill(scheduler, SIGSTOP);
     if (how == "compute") ::sleep(4);
   }
-  if (how == "kill" || how == "vanish") w.barrier();  // for ever, if nobody notices
+  if (how == "kill" || how == "vanish")
+    w.barrier();  // waits for ever unless the watchdog ends the job
   if (how == "return") return static_cast<int>(w.number());
-  const bool forgets = how.starts_with("leak") && w.number() == 0;
-  return forgets || w.destroy_region(r) == quarry::region_status::ok ? 0 : 9;
+  const bool leaks_region = how.starts_with("leak") && w.number() == 0;
+  return leaks_region || w.destroy_region(r) == quarry::region_status::ok ? 0 : 9;
 }
 
 }  // namespace
@@ -50,11 +52,11 @@ int main(int argc, char** argv) {
   if (argc != 2) return 2;
   const std::string how = argv[1];
   run_options options;
-  options.patience = 2;
-  options.fence = how == "touch";
+  options.scheduler_timeout = 2;
+  options.protect = how == "touch";
   if (how == "leak-fail") options.leaks = leak_policy::fail;
   if (how == "leak-quiet") options.leaks = leak_policy::quiet;
-  // The scheduler is rank 0: everybody learns its process.
+  // The scheduler is rank 0: all ranks learn its process id.
   MPI_Init(&argc, &argv);
   auto scheduler = static_cast<long>(::getpid());
   MPI_Bcast(&scheduler, 1, MPI_LONG, 0, MPI_COMM_WORLD);

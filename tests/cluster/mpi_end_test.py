@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Ends clusters in good and bad ways, and checks the exit code, the message, and that they end.
+"""Ends clusters in regular and irregular ways; checks exit codes, messages, and that they end.
 
     mpi_end_test.py PROGRAM MPIRUN [OPTION...]
 """
@@ -14,7 +14,7 @@ PROGRAM, LAUNCH = sys.argv[1], sys.argv[2:]
 
 
 def end(how, *more, ranks=5):
-    """Exit code, what was printed, and seconds, of ranks that end this way."""
+    """Returns the exit code, the output and the seconds of a job that ends this way."""
     start = time.monotonic()
     done = subprocess.run([*LAUNCH, *more, "-n", str(ranks), PROGRAM, how], text=True,
                           stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
@@ -22,7 +22,7 @@ def end(how, *more, ranks=5):
 
 
 def ours(text):
-    """What Quarry said; MPI has its own worries."""
+    """The lines that Quarry printed, without those of MPI."""
     return "".join(line + "\n" for line in text.splitlines() if line.startswith("quarry"))
 
 
@@ -30,23 +30,23 @@ class End(unittest.TestCase):
     def bad(self, how, *words, more=()):
         code, text, seconds = end(how, *more)
         print(f"{how} {' '.join(more)}: {seconds:.1f} s", flush=True)
-        if not more:  # Open MPI returns 0 where it was told to go on
+        if not more:  # Open MPI returns 0 if it was told to continue
             self.assertNotEqual(code, 0, text)
         for word in words:
             self.assertIn(word, text)
 
-    def test_is_clean_when_all_is_freed(self):
+    def test_prints_nothing_if_everything_is_freed(self):
         code, text, _ = end("clean")
         self.assertEqual((code, ours(text)), (0, ""))
 
-    def test_may_take_its_time_while_others_wait(self):
+    def test_allows_long_computations_while_others_wait(self):
         code, text, _ = end("compute")
         self.assertEqual((code, ours(text)), (0, ""))
 
     def test_returns_the_largest_number(self):
         self.assertEqual(end("return")[0], 3)
 
-    def test_tells_once_what_was_not_freed(self):
+    def test_reports_leaks_once(self):
         line = "quarry: not freed at the end: 1 region, 1 object (128 B)\n"
         code, text, _ = end("leak")
         self.assertEqual((code, ours(text)), (0, line))
@@ -58,9 +58,10 @@ class End(unittest.TestCase):
 
     def test_names_the_worker_that_threw(self):
         self.bad("throw", "quarry: rank 2 (worker 1): this worker has had enough")
-        self.bad("throw-number", "quarry: rank 2 (worker 1): an exception that is no std::exception")
+        self.bad("throw-number",
+                 "quarry: rank 2 (worker 1): an exception that is no std::exception")
 
-    def test_names_the_worker_that_left(self):
+    def test_names_the_worker_that_exited(self):
         self.bad("exit", "quarry: rank 2 (worker 1) called exit")
         self.bad("vanish", "rank 2")
 
@@ -68,18 +69,18 @@ class End(unittest.TestCase):
         self.bad("kill", "rank 2")
         self.bad("kill-scheduler", "rank 0")
 
-    def test_names_the_rank_that_touched_what_it_handed_over(self):
+    def test_names_the_rank_that_accessed_handed_over_memory(self):
         self.bad("touch", "rank 2")
 
-    def test_says_that_one_rank_is_no_cluster(self):
+    def test_rejects_a_single_rank(self):
         code, text, _ = end("clean", ranks=1)
         self.assertNotEqual(code, 0)
-        self.assertIn("a cluster has at least two processes", text)
+        self.assertIn("a cluster needs at least two processes", text)
 
-    def test_notices_a_scheduler_that_hangs(self):
+    def test_detects_a_scheduler_that_hangs(self):
         self.bad("stop-scheduler", "rank 0 (scheduler) gives no sign of life")
 
-    def test_is_noticed_where_the_launcher_goes_on(self):
+    def test_detects_the_end_of_a_rank_if_the_launcher_continues(self):
         version = subprocess.run([LAUNCH[0], "--version"], text=True, stdout=subprocess.PIPE)
         if not re.search("Open ?(MPI|RTE)", version.stdout):
             self.skipTest("an option of Open MPI")

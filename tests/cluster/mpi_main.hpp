@@ -1,7 +1,9 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-// GoogleTest in every worker of a cluster: all run the same tests in the same order and meet before
-// and after each. The first worker prints as usual, the others only what fails.
+// GoogleTest in every worker of a cluster. All workers run the same tests in the same order, with a
+// barrier before and after each. The first worker prints as usual, the others print failures only.
+#include "cluster/mpi/watchdog.hpp"
+
 #include <quarry/cluster/region_handle.hpp>
 #include <quarry/cluster/run.hpp>
 
@@ -31,12 +33,12 @@ class Cluster : public ::testing::Test {
  protected:
   void SetUp() override { w().barrier(); }
   void TearDown() override {
-    EXPECT_EQ(w().flush(), ok) << "a free was refused that nobody expected";
+    EXPECT_EQ(w().flush(), ok) << "an unexpected deallocation failed";
     w().barrier();
   }
 };
 
-/// Tells who it was. A failed ASSERT ends the job: the others would wait for this worker.
+/// Prints the worker of a failure. A failed ASSERT ends the job: the others would wait for ever.
 class failure_printer : public ::testing::EmptyTestEventListener {
   void OnTestStart(const ::testing::TestInfo& test) override { test_ = test.name(); }
   void OnTestPartResult(const ::testing::TestPartResult& r) override {
@@ -45,7 +47,7 @@ class failure_printer : public ::testing::EmptyTestEventListener {
                              (r.file_name() == nullptr ? "?" : r.file_name()) + ":" +
                              std::to_string(r.line_number()) + ": " + r.message();
     std::fprintf(stderr, "%s\n", what.c_str());
-    if (r.fatally_failed()) end_job("a test can not go on");
+    if (r.fatally_failed()) detail::end_job("a test cannot continue");
   }
   std::string test_;
 };
@@ -69,7 +71,7 @@ inline std::string option(int argc, char** argv, const std::string& name, std::s
   return value;
 }
 
-/// --schedulers-each, --workers-each, --leases, --fence, --share, --part: see run_options.
+/// --schedulers-each, --workers-each, --leases, --protect, --share, --part: see run_options.
 inline run_options options_of(int argc, char** argv) {
   const auto number = [&](const char* name, unsigned long value) {
     return std::stoul(option(argc, argv, name, std::to_string(value)));
@@ -78,10 +80,10 @@ inline run_options options_of(int argc, char** argv) {
   o.tree.schedulers_each = static_cast<unsigned>(number("schedulers-each", o.tree.schedulers_each));
   o.tree.workers_each = static_cast<unsigned>(number("workers-each", o.tree.workers_each));
   o.worker.leases = number("leases", 1) != 0;
-  o.fence = number("fence", 0) != 0;
+  o.protect = number("protect", 0) != 0;
   o.share_memory = number("share", 1) != 0;
-  o.bytes.part = number("part", o.bytes.part);
-  o.patience = static_cast<double>(number("patience", 60));
+  o.transfers.max_part = number("part", o.transfers.max_part);
+  o.scheduler_timeout = static_cast<double>(number("timeout", 60));
   o.leaks = number("fail-on-leaks", 1) != 0 ? leak_policy::fail : leak_policy::report;
   return o;
 }

@@ -130,7 +130,7 @@ TEST_F(Calls, DiscardAWorkersCopy) {
 
 using BadInput = Cluster;
 
-TEST_F(BadInput, IsRefusedAndStopsNobody) {
+TEST_F(BadInput, FailsWithAStatusAndAffectsNoOtherWorker) {
   const rid r = got(w().create_region(root));
   const rid stale = got(w().create_region(root));
   ASSERT_EQ(w().destroy_region(stale), ok);
@@ -152,7 +152,7 @@ TEST_F(BadInput, IsRefusedAndStopsNobody) {
   void* freed = got(w().allocate(r, 70'000));
   ASSERT_EQ(w().deallocate(freed), ok);
   ASSERT_EQ(w().flush(), ok);
-  auto* never = reinterpret_cast<char*>(default_base + default_room - 4096);  // NOLINT
+  auto* never = reinterpret_cast<char*>(default_base + default_capacity - 4096);  // NOLINT
   for (void* bad : {static_cast<void*>(&on_the_stack), static_cast<void*>(object + 64), freed,
                     static_cast<void*>(never), static_cast<void*>(object + 1)}) {
     EXPECT_FALSE(w().usable_size(bad)) << bad;
@@ -185,7 +185,7 @@ TEST_F(BadInput, OfAFreeIsFoundWhenTwoFreeTheSameRegion) {
   w().barrier();
   const region_status s = w().destroy_region(r);
   EXPECT_TRUE(s == ok || s == region_status::stale_region);
-  // Everybody tells the next how many have freed it so far, once round.
+  // Each worker passes the number of successful deallocations so far to the next worker.
   const rid note = got(w().create_region(root));
   auto* freed = static_cast<unsigned*>(got(w().allocate(note, sizeof(unsigned))));
   *freed = s == ok ? 1 : 0;

@@ -287,8 +287,7 @@ TEST_F(HandOvers, MoveAListRoundAndLeaveNothingBehind) {
     if (me() != 0) hear(worker_before());
     ASSERT_EQ(intact(head, 9 + round), 2000u);
     tell(next_worker());
-    if (!w().connection().shares_memory_with(w().connection().tree().worker(next_worker())))
-      std::puts("  (copied: no memory is shared)");
+    if (!w().shares_memory_with(next_worker())) std::puts("  (copied: no memory is shared)");
     if (me() == 0) {
       hear(worker_before());
       EXPECT_EQ(intact(head, 9 + round), 2000u);

@@ -1,13 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
-// Messages and bytes over MPI, without schedulers: order, size, places.
-#include <quarry/cluster/mpi_network.hpp>
+// Messages and bytes over MPI, without schedulers: order, sizes, addresses.
+#include "cluster/mpi/network.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 #include <vector>
 
-namespace quarry::cluster {
+namespace quarry::cluster::detail {
 namespace {
 
 int rank() {
@@ -21,31 +21,36 @@ int ranks() {
   return n;
 }
 
-TEST(Wire, KeepsEveryFieldOfAMessage) {
+TEST(Mailbox, EncodesEveryFieldOfAMessage) {
   message m;
-  m.what = verb::hand_over;
+  m.kind = message_kind::page_exchange;
   m.status = region_status::no_such_worker;
   m.hops = 200;
   m.from = 0xfedc'ba98;
   m.to = 0x89ab'cdef;
   m.ticket = ~std::uint64_t{0};
-  m.a = 1, m.b = 2, m.c = 3;
-  m.words = {7, 0, ~std::uint64_t{0}};
+  m.body = {7, 0, ~std::uint64_t{0}};
   std::vector<std::uint64_t> wire;
-  encode(m, wire);
+  encode_message(m, wire);
   message n;
-  n.words = {5};
-  decode(wire, n);
-  EXPECT_EQ(n.what, m.what);
+  n.body = {5};
+  ASSERT_TRUE(decode_message(wire, n));
+  EXPECT_EQ(n.kind, m.kind);
   EXPECT_EQ(n.status, m.status);
   EXPECT_EQ(n.hops, m.hops);
   EXPECT_EQ(n.from, m.from);
   EXPECT_EQ(n.to, m.to);
   EXPECT_EQ(n.ticket, m.ticket);
-  EXPECT_EQ(n.a, m.a);
-  EXPECT_EQ(n.b, m.b);
-  EXPECT_EQ(n.c, m.c);
-  EXPECT_EQ(n.words, m.words);
+  EXPECT_EQ(n.body, m.body);
+}
+
+TEST(Mailbox, RejectsWordsThatAreNoMessage) {
+  message m;
+  EXPECT_FALSE(decode_message({}, m));
+  EXPECT_FALSE(decode_message({0, 0}, m)) << "no whole envelope";
+  EXPECT_TRUE(decode_message({0, 0, 0}, m));
+  EXPECT_FALSE(decode_message({message_kinds, 0, 0}, m)) << "no kind";
+  EXPECT_FALSE(decode_message({(last_region_status + 1) << 8, 0, 0}, m)) << "no status";
 }
 
 TEST(ByteParts, CoverTheRangesInOrderAndStayBelowTheLimits) {
@@ -58,17 +63,17 @@ TEST(ByteParts, CoverTheRangesInOrderAndStayBelowTheLimits) {
       ranges.push_back({&memory[at], n});
       at += n + 1 + random() % 3000;
     }
-    byte_limits limits;
-    limits.part = 1 + random() % 50'000;
-    limits.alone = 1 + random() % 40'000;
-    limits.blocks = 1 + random() % 10;
+    transfer_limits limits;
+    limits.max_part = 1 + random() % 50'000;
+    limits.min_alone = 1 + random() % 40'000;
+    limits.max_ranges = 1 + random() % 10;
     byte_parts parts(ranges, limits);
     std::vector<packed_range> part;
     auto range = ranges.begin();
     std::size_t done = 0;
     for (parts.next(part); !part.empty(); parts.next(part)) {
       std::size_t size = 0;
-      ASSERT_LE(part.size(), limits.blocks);
+      ASSERT_LE(part.size(), limits.max_ranges);
       for (const packed_range& block : part) {
         while (range->size == 0) ++range;
         ASSERT_NE(block.size, 0u);
@@ -78,7 +83,7 @@ TEST(ByteParts, CoverTheRangesInOrderAndStayBelowTheLimits) {
         done += block.size;
         if (done == range->size) ++range, done = 0;
       }
-      ASSERT_LE(size, limits.part);
+      ASSERT_LE(size, limits.max_part);
     }
     while (range != ranges.end() && range->size == 0) ++range;
     ASSERT_EQ(range, ranges.end());
@@ -91,7 +96,7 @@ TEST(Mailbox, KeepsTheOrderOfEachSenderForMessagesOfAllSizes) {
   const auto size_of = [](unsigned i) -> std::size_t {
     return i % 50 == 7 ? 200'000 : i % 10 == 3 ? 3000 : i % 5;
   };
-  // Everybody posts everything to everybody before the first is taken.
+  // Every rank posts all its messages before it receives the first one.
   for (unsigned i = 0; i < each; ++i)
     for (int to = 0; to < ranks(); ++to) {
       if (to == rank()) continue;
@@ -99,7 +104,7 @@ TEST(Mailbox, KeepsTheOrderOfEachSenderForMessagesOfAllSizes) {
       m.from = static_cast<node>(rank());
       m.to = static_cast<node>(to);
       m.ticket = i;
-      m.words.assign(size_of(i), i);
+      m.body.assign(size_of(i), i);
       mail.post(m.to, m);
     }
   std::vector<unsigned> next(static_cast<std::size_t>(ranks()), 0);
@@ -107,7 +112,7 @@ TEST(Mailbox, KeepsTheOrderOfEachSenderForMessagesOfAllSizes) {
   back_off pause;
   while (left > 0 || !mail.all_sent()) {
     message m;
-    if (!mail.take(m)) {
+    if (!mail.try_receive(m)) {
       mail.progress();
       pause.yield();
       continue;
@@ -115,23 +120,23 @@ TEST(Mailbox, KeepsTheOrderOfEachSenderForMessagesOfAllSizes) {
     ASSERT_EQ(m.to, static_cast<node>(rank()));
     const unsigned expected = next[m.from]++;
     ASSERT_EQ(m.ticket, expected);
-    ASSERT_EQ(m.words, std::vector<std::uint64_t>(size_of(expected), expected));
+    ASSERT_EQ(m.body, std::vector<std::uint64_t>(size_of(expected), expected));
     --left;
   }
-  EXPECT_TRUE(mail.is_quiet());
+  EXPECT_TRUE(mail.is_quiescent());
   MPI_Barrier(MPI_COMM_WORLD);
 }
 
-TEST(Transfer, PutsBytesInTheirPlacesAndNowhereElse) {
+TEST(Transfer, WritesTheBytesOfTheRangesAndNoOthers) {
   MPI_Comm comm;
   MPI_Comm_dup(MPI_COMM_WORLD, &comm);
   constexpr std::size_t size = 3 << 20;
   const int to = (rank() + 1) % ranks(), from = (rank() + ranks() - 1) % ranks();
   for (unsigned round = 0; round < 20; ++round) {
     std::mt19937 random(round);  // the same in all ranks
-    byte_limits limits;
-    limits.part = 1000 + random() % 500'000;
-    limits.alone = round % 2 == 0 ? 64 << 10 : 1000;
+    transfer_limits limits;
+    limits.max_part = 1000 + random() % 500'000;
+    limits.min_alone = round % 2 == 0 ? 64 << 10 : 1000;
     std::vector<std::byte> out(size, static_cast<std::byte>(rank() + 1)), in(size);
     std::vector<packed_range> give, take;
     std::vector<bool> covered(size);
@@ -143,8 +148,8 @@ TEST(Transfer, PutsBytesInTheirPlacesAndNowhereElse) {
       std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(at), n, true);
       at += n + random() % 9000;
     }
-    mpi_transfer sent(comm, direction::out, static_cast<node>(to), give, limits);
-    mpi_transfer got(comm, direction::in, static_cast<node>(from), take, limits);
+    mpi_transfer sent(comm, direction::send, static_cast<node>(to), give, limits);
+    mpi_transfer got(comm, direction::receive, static_cast<node>(from), take, limits);
     back_off pause;
     for (bool a = false, b = false; !a || !b; pause.yield()) {
       a = sent.finished();
@@ -157,7 +162,7 @@ TEST(Transfer, PutsBytesInTheirPlacesAndNowhereElse) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::detail
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);

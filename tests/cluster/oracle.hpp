@@ -1,19 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// oracle: what a cluster must look like from outside, kept in one place while simulated workers run.
+/// oracle: a sequential model of a cluster, shared by all simulated workers.
 ///
-/// Calls of different workers overlap. The oracle notes when a call begins and ends, and accepts every
-/// answer that some order of the overlapping calls would give: a region may be found dead from the
-/// moment somebody began to free it, and must be from the moment that this was answered.
-/// An object is taken out when its free begins and entered when its allocation has ended, so the
-/// oracle never accuses the innocent.
-/// Which worker has which object's bytes is known, too: whoever allocated it, and whoever received it
-/// from one who had it. Bytes are compared after every transfer and before every free.
+/// Calls of different workers overlap. The oracle records when a call begins and ends, and accepts
+/// every result that some order of the overlapping calls would give: a call may find a region stale
+/// from the moment that a worker began to destroy it, and must from the moment that the destruction
+/// was acknowledged. The model removes an object when its deallocation begins and adds an object
+/// when its allocation has ended, so that it reports no false errors. The model also knows which
+/// workers have the bytes of an object: the worker that allocated it, and workers that received it.
+/// The bytes are compared after every transfer and before every deallocation.
 
 #include <quarry/cluster/worker.hpp>
 
 #include <gtest/gtest.h>
 
+#include <algorithm>
 #include <map>
 #include <set>
 #include <unordered_map>
@@ -25,13 +26,13 @@ class oracle {
   using time = std::uint64_t;
   static constexpr time never = ~time{0};
 
-  struct region_fate {
+  struct region_model {
     rid parent = root;
-    time dying = never;  // somebody began to free it, or an ancestor
-    time dead = never;   // and was told that it is done
+    time dying = never;  // a worker began to destroy it or an ancestor
+    time dead = never;   // the destruction was acknowledged
     std::set<std::uint64_t> objects;
     std::set<rid> children;
-    unsigned frees = 0;  // of its objects, on their way
+    unsigned frees = 0;  // deallocations of its objects that are not yet acknowledged
   };
   struct object {
     std::uint64_t size = 0;
@@ -48,10 +49,10 @@ class oracle {
 
   // ---- regions ----
   void created(rid id, rid parent, time began) {
-    EXPECT_FALSE(regions.contains(id)) << "an id was given out twice";
-    region_fate& above = regions[parent];
-    EXPECT_GE(above.dead, began) << "a child was made in a region that was gone";
-    region_fate& r = regions[id];
+    EXPECT_FALSE(regions.contains(id)) << "an id was used twice";
+    region_model& above = regions[parent];
+    EXPECT_GE(above.dead, began) << "a child was created in a destroyed region";
+    region_model& r = regions[id];
     r.parent = parent;
     r.dying = above.dying;
     r.dead = above.dead;
@@ -60,28 +61,28 @@ class oracle {
   void stale(rid id, const char* what) {
     const auto it = regions.find(id);
     EXPECT_TRUE(it == regions.end() || it->second.dying != never)
-        << what << ": a living region was called stale";
+        << what << ": a live region was reported stale";
   }
   void must_have_lived(rid id, time began, const char* what) {
     const auto it = regions.find(id);
-    ASSERT_TRUE(it != regions.end()) << what << ": a region that never was";
-    EXPECT_GE(it->second.dead, began) << what << ": the region was gone";
+    ASSERT_TRUE(it != regions.end()) << what << ": the region never existed";
+    EXPECT_GE(it->second.dead, began) << what << ": the region was destroyed before";
   }
   void begin_free(rid id) {
-    for_each_below(id, [&](region_fate& r) {
+    for_each_below(id, [&](region_model& r) {
       r.dying = std::min(r.dying, clock_);
       for (const std::uint64_t o : r.objects) live_.erase(o);
       r.objects.clear();
     });
   }
   void end_free(rid id) {
-    for_each_below(id, [&](region_fate& r) { r.dead = std::min(r.dead, clock_); });
+    for_each_below(id, [&](region_model& r) { r.dead = std::min(r.dead, clock_); });
   }
-  /// To free a region while somebody frees an object in it is a race of the program: the address may
-  /// be another object's when the free arrives.
+  /// To destroy a region while another worker deallocates an object in it is a race of the program:
+  /// the address may belong to another object when the request arrives.
   bool may_free(rid id) {
     bool may = true;
-    for_each_below(id, [&](region_fate& r) { may = may && r.frees == 0; });
+    for_each_below(id, [&](region_model& r) { may = may && r.frees == 0; });
     return may;
   }
   bool is_alive(rid id) const {
@@ -93,7 +94,7 @@ class oracle {
   void allocated(worker& w, void* p, std::uint64_t size, rid region, time began) {
     const auto at = reinterpret_cast<std::uint64_t>(p);
     must_have_lived(region, began, "alloc");
-    if (!is_alive(region)) return;  // whoever frees the region frees this
+    if (!is_alive(region)) return;  // the destruction of the region frees the object
     const auto above = live_.upper_bound(at);
     ASSERT_TRUE(above == live_.end() || at + size <= above->first) << "blocks overlap";
     ASSERT_TRUE(above == live_.begin() ||
@@ -102,13 +103,13 @@ class oracle {
     object& o = live_[at];
     o = {size, align_up(size, 64), region, ++serial_, {w.number()}};
     regions[region].objects.insert(at);
-    paint(w, at, o);
+    write_pattern(w, at, o);
   }
-  /// The object is gone as of now. False: it was none.
+  /// Removes the object. Returns false if there is none.
   bool begin_free(worker& w, std::uint64_t at) {
     const auto it = live_.find(at);
     if (it == live_.end()) return false;
-    look(w, at, it->second);
+    check_pattern(w, at, it->second);
     regions[it->second.region].objects.erase(at);
     live_.erase(it);
     return true;
@@ -121,7 +122,7 @@ class oracle {
     const auto it = live_.find(at);
     return it == live_.end() ? nullptr : &it->second;
   }
-  /// A living object at random, or 0.
+  /// A random live object, or 0.
   template <class Random>
   std::uint64_t any_object(Random& random) const {
     if (live_.empty()) return 0;
@@ -141,10 +142,10 @@ class oracle {
     return it->first;
   }
 
-  /// (address, serial) of what a worker has in a region and below.
+  /// (address, serial) of the objects in a region and its descendants whose bytes the worker has.
   std::map<std::uint64_t, std::uint64_t> had_by(unsigned worker, rid region) const {
     std::map<std::uint64_t, std::uint64_t> all;
-    const_cast<oracle*>(this)->for_each_below(region, [&](region_fate& r) {
+    const_cast<oracle*>(this)->for_each_below(region, [&](region_model& r) {
       for (const std::uint64_t at : r.objects) {
         const object& o = live_.at(at);
         if (o.owners.contains(worker)) all[at] = o.serial;
@@ -152,10 +153,10 @@ class oracle {
     });
     return all;
   }
-  /// The worker received the region from one who had `objects`: it has those that still live, and
-  /// nothing else there, since whole slabs came.
+  /// The worker received the region from a worker that had `objects`. It has the bytes of those
+  /// that are still live, and of no others in the region, since whole slabs are transferred.
   void received(worker& w, rid region, const std::map<std::uint64_t, std::uint64_t>& objects) {
-    for_each_below(region, [&](region_fate& r) {
+    for_each_below(region, [&](region_model& r) {
       for (const std::uint64_t at : r.objects) {
         object& o = live_.at(at);
         const auto it = objects.find(at);
@@ -164,16 +165,17 @@ class oracle {
           continue;
         }
         o.owners.insert(w.number());
-        look(w, at, o);
+        check_pattern(w, at, o);
       }
     });
   }
-  /// Objects of a region and below that live, were there when the call began, and must be covered.
+  /// The ranges cover all live objects that existed when the call began (`before`).
   void packed(rid region, const std::vector<packed_range>& ranges,
               const std::map<std::uint64_t, std::uint64_t>& before) const {
     for (std::size_t i = 1; i < ranges.size(); ++i)
-      ASSERT_LT(ranges[i - 1].address + ranges[i - 1].size, ranges[i].address) << "not joined";
-    const_cast<oracle*>(this)->for_each_below(region, [&](region_fate& r) {
+      ASSERT_LT(ranges[i - 1].address + ranges[i - 1].size, ranges[i].address)
+          << "adjacent ranges are not joined";
+    const_cast<oracle*>(this)->for_each_below(region, [&](region_model& r) {
       for (const std::uint64_t at : r.objects) {
         const object& o = live_.at(at);
         const auto it = before.find(at);
@@ -188,7 +190,7 @@ class oracle {
   }
   std::map<std::uint64_t, std::uint64_t> all_in(rid region) const {
     std::map<std::uint64_t, std::uint64_t> all;
-    const_cast<oracle*>(this)->for_each_below(region, [&](region_fate& r) {
+    const_cast<oracle*>(this)->for_each_below(region, [&](region_model& r) {
       for (const std::uint64_t at : r.objects) all[at] = live_.at(at).serial;
     });
     return all;
@@ -198,11 +200,11 @@ class oracle {
     o.size = size;
     o.serial = ++serial_;
     o.owners = {w.number()};
-    paint(w, at, o);
+    write_pattern(w, at, o);
   }
 
   std::uint64_t live() const { return live_.size(); }
-  std::map<rid, region_fate> regions;
+  std::map<rid, region_model> regions;
   std::uint64_t calls = 0;
 
  private:
@@ -216,7 +218,7 @@ class oracle {
   static std::uint64_t word(std::uint64_t serial, std::uint64_t i) {
     return (serial * 0x9e37'79b9'7f4a'7c15u) ^ (i * 0x2545'f491'4f6c'dd1du);
   }
-  /// The first and last words of an object, and some between.
+  /// Visits the first and the last word of an object, and words in between.
   template <class Visit>
   static void for_each_word(std::uint64_t size, Visit visit) {
     const std::uint64_t words = size / 8;
@@ -224,16 +226,16 @@ class oracle {
     for (std::uint64_t i = 0; i < words; i += step) visit(i);
     if (words > 0) visit(words - 1);
   }
-  static void paint(worker& w, std::uint64_t at, const object& o) {
+  static void write_pattern(worker& w, std::uint64_t at, const object& o) {
     auto* p = w.local(reinterpret_cast<std::uint64_t*>(at));
     for_each_word(o.size, [&](std::uint64_t i) { p[i] = word(o.serial, i); });
   }
-  static void look(worker& w, std::uint64_t at, const object& o) {
+  static void check_pattern(worker& w, std::uint64_t at, const object& o) {
     if (!o.owners.contains(w.number())) return;
     const auto* p = w.local(reinterpret_cast<const std::uint64_t*>(at));
     for_each_word(o.size, [&](std::uint64_t i) {
       ASSERT_EQ(p[i], word(o.serial, i))
-          << "worker " << w.number() << " finds other bytes at " << std::hex << at << ", word " << i
+          << "worker " << w.number() << " reads other bytes at " << std::hex << at << ", word " << i
           << " of an object of " << std::dec << o.size;
     });
   }

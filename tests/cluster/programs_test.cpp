@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Small programs over the simulated network, each with one point to make.
+/// Small programs over the simulated network that show one property each.
 
 #include "directed_programs.hpp"
 
@@ -17,7 +17,7 @@ T* at(worker& w, void* p) {
   return w.local(static_cast<T*>(p));
 }
 
-TEST(ClusterProgram, NobodyRunsOutWhileASiblingHoards) {
+TEST(ClusterProgram, GivesEachWorkerAlmostAllMemoryInTurn) {
   simulation s(small_cluster(8));
   ASSERT_EQ(s.tree().levels(), 3u);
   std::vector<unsigned> got(8);
@@ -49,7 +49,7 @@ TEST(ClusterProgram, FreesReachTheirOwnerBeforeOtherWorkersLearnOfThem) {
   }
 }
 
-TEST(ClusterProgram, AChildBornWhileItsParentDiesDiesToo) {
+TEST(ClusterProgram, DestroysAChildThatIsCreatedWhileItsParentIsDestroyed) {
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
     simulation_options o = small_cluster(8, seed);
     o.jitter = 50e-6;
@@ -106,7 +106,7 @@ TEST(ClusterProgram, MovesAListWithItsPointers) {
   });
 }
 
-TEST(ClusterProgram, TellsBothSidesOfAMismatch) {
+TEST(ClusterProgram, ReportsAMismatchToBothSides) {
   simulation s(small_cluster(2));
   s.run([&](worker& w) {
     const unsigned peer = 1 - w.number();
@@ -138,7 +138,7 @@ TEST(ClusterProgram, TellsBothSidesOfAMismatch) {
   });
 }
 
-TEST(ClusterProgram, AHandOverEndsTheGiversCopy) {
+TEST(ClusterProgram, AHandOverEndsTheSendersCopy) {
   simulation s(small_cluster(2));
   s.run([&](worker& w) {
     if (w.number() == 0) {
@@ -156,7 +156,7 @@ TEST(ClusterProgram, AHandOverEndsTheGiversCopy) {
       ASSERT_EQ(w.take_over(0, regions), region_status::ok);
       const auto packed = w.pack(regions[0]);
       ASSERT_TRUE(packed);
-      EXPECT_EQ(packed.value.live_bytes, 6400u) << "free slots on loan went back before";
+      EXPECT_EQ(packed.value.live_bytes, 6400u) << "free leased slots were returned before";
       EXPECT_EQ(*at<int>(w, packed.value.ranges[0].address), 7);
       EXPECT_EQ(w.destroy_region(regions[0]), region_status::ok);
     }
@@ -190,20 +190,20 @@ TEST(ClusterProgram, ReportsWhatIsLeft) {
   EXPECT_EQ(r.left.bytes, 1024u);
 }
 
-TEST(ClusterProgram, SaysWhoWaitsForEver) {
+TEST(ClusterProgram, NamesTheWorkersOfADeadlock) {
   simulation s(small_cluster(2));
   try {
     s.run([](worker& w) {
       rid any[] = {root};
       if (w.number() == 1) w.receive(0, any);
     });
-    FAIL() << "it ended";
+    FAIL() << "the run ended";
   } catch (const error& e) {
     EXPECT_NE(std::string(e.what()).find("wait"), std::string::npos) << e.what();
   }
 }
 
-TEST(ClusterProgram, PassesOnWhatAWorkerThrows) {
+TEST(ClusterProgram, RethrowsTheExceptionOfAWorker) {
   simulation s(small_cluster(2));
   EXPECT_THROW(s.run([](worker& w) {
     if (w.number() == 1) throw std::runtime_error("enough");

@@ -1,10 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// random_program: one worker's part of a program of all calls, good ones and bad ones, as a seed
-/// decides, with the oracle looking on. All workers share the oracle, so they run in a simulation.
+/// random_program: the part of one worker in a random program of all calls, valid and invalid. The
+/// seed determines the program, and the oracle checks every result. All workers share the oracle,
+/// so they run in a simulation.
 
 #include "oracle.hpp"
 
+#include <cstring>
 #include <functional>
 #include <random>
 
@@ -13,9 +15,9 @@ namespace quarry::cluster::testing {
 struct program_options {
   std::uint64_t seed = 1;
   unsigned rounds = 4;   // each ends with a barrier and transfers in pairs
-  unsigned calls = 100;  // of each worker in a round
+  unsigned calls = 100;  // per worker and round
   bool leases = true;
-  std::uint64_t room = 0;
+  std::uint64_t capacity = 0;
   /// Whether the oracle has reported something: the program then ends early.
   std::function<bool()> has_failed = [] { return ::testing::Test::HasFailure(); };
 };
@@ -120,11 +122,11 @@ class random_program {
     } else {
       expect(s, region_status::stale_region, "free_region");
       EXPECT_TRUE(had_died || fate->second.dying < began || freed_by_others(id, began))
-          << "a living region was called stale";
+          << "a live region was reported stale";
     }
     std::erase(mine_, id);
   }
-  /// Two that free one region at a time: one of them is told that it is stale.
+  /// If two workers destroy a region at the same time, one of them finds it stale.
   bool freed_by_others(rid, oracle::time) const { return w_.count() > 1; }
 
   void alloc() {
@@ -168,7 +170,7 @@ class random_program {
     std::vector<std::uint64_t> before(keep + 1);
     std::memcpy(before.data(), w_.local(static_cast<std::byte*>(pointer(at))), keep * 8);
     const auto began = oracle_.tick();
-    // Nobody else may free it meanwhile: out of the oracle, and back if nothing came of it.
+    // The object leaves the oracle, so that no other worker deallocates it; it returns on failure.
     const oracle::object was = *o;
     oracle_.begin_free(w_, at);
     freeing(from);
@@ -176,7 +178,7 @@ class random_program {
     if (!options_.leases) flush();
     oracle_.tick();
     if (got) {
-      // No other call of ours came between, so the bytes are as the call left them.
+      // This worker made no other call, so the bytes are unchanged since the reallocation.
       EXPECT_TRUE(!oracle_.is_alive(to) ||
                   std::memcmp(before.data(), w_.local(static_cast<std::byte*>(*got)), keep * 8) ==
                       0)
@@ -218,7 +220,7 @@ class random_program {
     const std::uint64_t serial = oracle_.find(at)->serial;
     const auto got = w_.usable_size(pointer(at));
     const oracle::object* o = oracle_.find(at);
-    if (o == nullptr || o->serial != serial) return;  // freed meanwhile
+    if (o == nullptr || o->serial != serial) return;  // deallocated in the meantime
     EXPECT_TRUE(got) << to_text(got.status);
     EXPECT_GE(*got, o->size);
   }
@@ -238,7 +240,7 @@ class random_program {
     switch (random_() % 9) {
       case 0: return expect(w_.allocate(root, 0).status, region_status::zero_size, "nothing");
       case 1:
-        return expect(w_.allocate(root, options_.room + 1).status, region_status::too_large,
+        return expect(w_.allocate(root, options_.capacity + 1).status, region_status::too_large,
                       "too much");
       case 2:
         return expect(w_.allocate(root, 64, 48).status, region_status::bad_alignment, "alignment");
@@ -246,7 +248,7 @@ class random_program {
         const rid id = random_();
         if (oracle_.regions.contains(id)) return;
         return expect(w_.allocate(id, 64).status, region_status::stale_region,
-                      "a region of nobody");
+                      "a region that never existed");
       }
       case 4: {
         const rid id = random_();
@@ -254,7 +256,7 @@ class random_program {
         return expect(w_.destroy_region(id), region_status::stale_region, "free what never was");
       }
       case 5: return expect(w_.deallocate(nullptr), region_status::ok, "free nothing");
-      case 6: {  // inside an object, or far away
+      case 6: {  // inside an object, or at a random address
         const std::uint64_t at = random_() % 2 == 0 ? random_() : oracle_.any_object(random_) + 8;
         if (at == 8) return;
         const region_status s = w_.usable_size(pointer(at)).status;
@@ -263,7 +265,7 @@ class random_program {
         return;
       }
       case 7: {
-        if (options_.leases) return;  // a batch would be told of later
+        if (options_.leases) return;  // flush() would report the failure
         const region_status s = w_.deallocate(pointer(random_()));
         EXPECT_TRUE(s == region_status::not_ours || s == region_status::not_an_object)
             << to_text(s);
@@ -276,7 +278,8 @@ class random_program {
     }
   }
 
-  /// In pairs: the lower number sends first. One of eight sends what the other does not expect.
+  /// Transfers in pairs; the lower number sends first. One receiver in eight expects another
+  /// region.
   void transfer(unsigned round) {
     const unsigned peer = w_.number() ^ (1 + round % 3);
     if (peer >= w_.count()) return;
@@ -319,19 +322,20 @@ class random_program {
     oracle_.received(w_, p.region, p.objects);
   }
 
-  /// The last one frees all that is left: regions below the root, then the root's objects.
+  /// Destroys the remaining children of the root, then deallocates the remaining objects of the
+  /// root.
   void clean_up() {
     for (const rid id : std::set<rid>(oracle_.regions[root].children))
       if (oracle_.is_alive(id)) {
         oracle_.tick();
         oracle_.begin_free(id);
-        expect(w_.destroy_region(id), region_status::ok, "the last free");
+        expect(w_.destroy_region(id), region_status::ok, "the last deallocation");
         oracle_.tick();
         oracle_.end_free(id);
       }
     while (const std::uint64_t at = oracle_.any_object(random_)) {
       oracle_.begin_free(w_, at);
-      expect(w_.deallocate(pointer(at)), region_status::ok, "the last free");
+      expect(w_.deallocate(pointer(at)), region_status::ok, "the last deallocation");
     }
     expect(w_.flush(), region_status::ok, "the last flush");
   }
@@ -341,8 +345,8 @@ class random_program {
   program_options options_;
   std::mt19937_64 random_;
   std::vector<rid> mine_;
-  std::vector<rid> freed_in_;           // since the last flush
-  std::vector<std::uint64_t> objects_;  // some that it allocated, perhaps freed since
+  std::vector<rid> freed_in_;           // regions of deallocations since the last flush
+  std::vector<std::uint64_t> objects_;  // allocated by this worker, perhaps deallocated since
 };
 
 }  // namespace quarry::cluster::testing

@@ -11,7 +11,7 @@ struct setting {
   unsigned workers;
   ratios tree;
   bool leases;
-  std::uint64_t room;
+  std::uint64_t capacity;
 };
 
 /// Runs a random program of `calls` calls per worker and round. Reports every deviation as a
@@ -24,8 +24,8 @@ inline std::uint64_t run_random_program(const setting& s, std::uint64_t seed, un
   options.tree = s.tree;
   options.seed = seed;
   options.isolated = true;
-  options.room = s.room;
-  options.plenty = 1 + seed % 8;
+  options.capacity = s.capacity;
+  options.reserve_pages = 1 + seed % 8;
   options.worker.leases = s.leases;
   options.jitter = seed % 3 == 0 ? 100e-6 : 2e-6;
   options.fault = fault;
@@ -34,7 +34,7 @@ inline std::uint64_t run_random_program(const setting& s, std::uint64_t seed, un
   program.seed = seed;
   program.calls = calls;
   program.leases = s.leases;
-  program.room = s.room;
+  program.capacity = s.capacity;
   const simulation_result r = sim.run([&](worker& w) { random_program(w, o, program).run(); });
   EXPECT_EQ(r.left.regions, 0u) << "regions are left";
   EXPECT_EQ(r.left.objects, 0u) << "objects are left";

@@ -1,31 +1,26 @@
 // SPDX-License-Identifier: Apache-2.0
-/// One scheduler, message by message; and nothing that arrives stops it.
+/// One scheduler, message by message, and its behaviour on random and malformed messages.
 
-#include <quarry/cluster/scheduler.hpp>
+#include "cluster/scheduler/state.hpp"
 
 #include <gtest/gtest.h>
 
 #include <random>
 
-namespace quarry::cluster {
+namespace quarry::cluster::detail {
 namespace {
 
 class Scheduler : public ::testing::Test {
  protected:
   static scheduler_options options() {
     scheduler_options o;
-    o.room = 64u << 20;
+    o.capacity = 64u << 20;
     return o;
   }
-  message ask(verb what, std::uint64_t a = 0, std::uint64_t b = 0, std::uint64_t c = 0,
-              std::vector<std::uint64_t> words = {}) {
-    message m;
-    m.what = what;
+  /// Sends a message of worker 0 to the scheduler and returns the reply.
+  message exchange(message m) {
     m.from = tree_.worker(0);
-    m.to = 0;
     m.ticket = ++ticket_;
-    m.a = a, m.b = b, m.c = c;
-    m.words = std::move(words);
     std::vector<message> out;
     top_.receive(std::move(m), out);
     EXPECT_EQ(out.size(), 1u);
@@ -33,75 +28,130 @@ class Scheduler : public ::testing::Test {
     EXPECT_EQ(out.at(0).to, tree_.worker(0));
     return out.at(0);
   }
+  template <class Request>
+  region_result<typename Request::reply> request(const Request& r) {
+    const message m = exchange(make_message(0, r));
+    if (m.status != region_status::ok) return m.status;
+    const auto body = body_of<typename Request::reply>(m);
+    EXPECT_TRUE(body) << "the reply is malformed";
+    return *body;
+  }
   shape tree_ = shape::for_workers(2);
   scheduler top_{tree_, 0, options()};
   std::uint64_t ticket_ = 0;
 };
 
 TEST_F(Scheduler, ServesRegionsAndObjects) {
-  const rid r = ask(verb::create, root, 0).a;
+  const rid r = (*request(create_region_request{root, 0})).region;
   EXPECT_NE(r, root);
-  const std::uint64_t p = ask(verb::alloc, r, 100, 64).a;
-  EXPECT_EQ(ask(verb::size_of, p).a, 128u);
-  EXPECT_EQ(ask(verb::free_objects, 0, 0, 0, {p}).a, 1u);
-  const message again = ask(verb::free_objects, 0, 0, 0, {p});
-  EXPECT_EQ(again.a, 0u);
-  ASSERT_EQ(again.words.size(), 2u);
-  EXPECT_EQ(static_cast<region_status>(again.words[1]), region_status::not_an_object);
-  EXPECT_EQ(ask(verb::free_region, r).status, region_status::ok);
-  EXPECT_EQ(ask(verb::free_region, r).status, region_status::stale_region);
-  EXPECT_EQ(ask(verb::alloc, r, 100, 64).status, region_status::stale_region);
+  const address p = (*request(allocate_request{r, 100, 64})).object;
+  EXPECT_EQ((*request(size_request{p})).size, 128u);
+  EXPECT_EQ((*request(free_request{{p}})).freed, 1u);
+  const free_reply again = *request(free_request{{p}});
+  EXPECT_EQ(again.freed, 0u);
+  ASSERT_EQ(again.failures.size(), 1u);
+  EXPECT_EQ(again.failures[0].object, p);
+  EXPECT_EQ(again.failures[0].status, region_status::not_an_object);
+  EXPECT_EQ(request(destroy_region_request{r}).status, region_status::ok);
+  EXPECT_EQ(request(destroy_region_request{r}).status, region_status::stale_region);
+  EXPECT_EQ(request(allocate_request{r, 100, 64}).status, region_status::stale_region);
   EXPECT_EQ(top_.check_invariants(), "");
 }
 
-TEST_F(Scheduler, RefusesTheLargeRequestAndServesTheSmallOne) {
-  EXPECT_EQ(ask(verb::alloc, root, 65u << 20, 64).status, region_status::too_large);
-  EXPECT_EQ(ask(verb::alloc, root, 60u << 20, 64).status, region_status::ok);
-  EXPECT_EQ(ask(verb::alloc, root, 32u << 20, 64).status, region_status::out_of_memory);
-  EXPECT_EQ(ask(verb::alloc, root, 100, 64).status, region_status::ok);
-  EXPECT_EQ(ask(verb::alloc_bulk, root, 1 << 10, 1u << 20).status, region_status::out_of_memory);
-  EXPECT_EQ(ask(verb::alloc_bulk, root, 1 << 10, ~std::uint64_t{0}).status,
+TEST_F(Scheduler, FailsTheLargeRequestAndServesTheSmallOne) {
+  const auto allocate = [&](std::uint64_t size) {
+    return request(allocate_request{root, size, 64}).status;
+  };
+  EXPECT_EQ(allocate(65u << 20), region_status::too_large);
+  EXPECT_EQ(allocate(60u << 20), region_status::ok);
+  EXPECT_EQ(allocate(32u << 20), region_status::out_of_memory);
+  EXPECT_EQ(allocate(100), region_status::ok);
+  EXPECT_EQ(request(allocate_bulk_request{root, 1 << 10, 1u << 20}).status,
+            region_status::out_of_memory);
+  EXPECT_EQ(request(allocate_bulk_request{root, 1 << 10, ~std::uint64_t{0}}).status,
             region_status::out_of_memory);
   EXPECT_EQ(top_.check_invariants(), "");
 }
 
-TEST_F(Scheduler, GivesTheWholeRoomAgainAfterAFree) {
+TEST_F(Scheduler, ReusesTheWholeAddressSpaceAfterARegionIsDestroyed) {
   for (int i = 0; i < 3; ++i) {
-    const rid r = ask(verb::create, root).a;
+    const rid r = (*request(create_region_request{root})).region;
     std::uint64_t blocks = 0;
-    while (ask(verb::alloc, r, 1u << 20, 64).status == region_status::ok) ++blocks;
+    while (request(allocate_request{r, 1u << 20, 64})) ++blocks;
     EXPECT_EQ(blocks, 64u);
-    EXPECT_EQ(ask(verb::free_region, r).status, region_status::ok);
+    EXPECT_EQ(request(destroy_region_request{r}).status, region_status::ok);
   }
 }
 
-TEST_F(Scheduler, SurvivesAnything) {
-  std::mt19937_64 random(11);
-  for (int i = 0; i < 30'000; ++i) {
+TEST_F(Scheduler, AnswersAMalformedRequestWithAnError) {
+  message too_short = make_message(0, allocate_request{root, 100, 64});
+  too_short.body.pop_back();
+  EXPECT_EQ(exchange(too_short).status, region_status::malformed_message);
+  message too_long = make_message(0, allocate_request{root, 100, 64});
+  too_long.body.push_back(0);
+  EXPECT_EQ(exchange(too_long).status, region_status::malformed_message);
+  message bad_length = make_message(0, free_request{{1, 2, 3}});
+  bad_length.body[0] = ~std::uint64_t{0};
+  EXPECT_EQ(exchange(bad_length).status, region_status::malformed_message);
+  EXPECT_EQ(top_.statistics().malformed, 3u);
+  EXPECT_EQ(request(allocate_request{root, 100, 64}).status, region_status::ok);
+}
+
+class RandomMessages : public Scheduler {
+ protected:
+  std::uint64_t random_word() {
+    switch (random_() % 4) {
+      case 0: return random_();
+      case 1: return random_() % 8;
+      case 2: return default_base + random_() % (64u << 20) / 64 * 64;
+      default: return std::uint64_t{1} << random_() % 64;
+    }
+  }
+  /// Random words, or a well-formed body with random fields.
+  template <class Body>
+  void fill(message& m) {
+    m.kind = Body::kind;
+    Body body;
+    for_each_field<Body>([&]<class S, class M>(const field<S, M>& f) {
+      if constexpr (std::is_same_v<M, std::vector<std::uint64_t>>)
+        (body.*f.member).assign(random_() % 4, random_word());
+      else if constexpr (std::is_same_v<M, std::vector<slab_slots>>)
+        (body.*f.member).assign(random_() % 3, {random_word(), random_word()});
+      else if constexpr (std::is_same_v<M, std::vector<page_run>>)
+        (body.*f.member).assign(random_() % 3, {random_() % 100, random_() % 100});
+      else if constexpr (std::is_integral_v<M>)
+        body.*f.member = static_cast<M>(random_word());
+    });
+    encode(body, m.body);
+  }
+  template <class... Bodies>
+  message random_message(std::tuple<Bodies...>*) {
     message m;
-    m.what = static_cast<verb>(random() % 32);
-    m.from = static_cast<node>(random() % 3);
+    m.from = static_cast<node>(random_() % 3);
     m.to = 0;
-    m.ticket = random() % 2 == 0 ? random() : random() % 2000;
-    const auto some = [&]() -> std::uint64_t {
-      switch (random() % 4) {
-        case 0: return random();
-        case 1: return random() % 8;
-        case 2: return default_base + random() % (64u << 20) / 64 * 64;
-        default: return std::uint64_t{1} << random() % 64;
-      }
-    };
-    m.a = some(), m.b = some(), m.c = some();
-    for (std::uint64_t n = random() % 6; n > 0; --n) m.words.push_back(some());
-    // These two only neighbours send, and a worker never does.
-    if (m.what == verb::give_pages || m.what == verb::goodbye) continue;
+    m.ticket = random_() % 2 == 0 ? random_() : random_() % 2000;
+    const std::size_t choice = random_() % sizeof...(Bodies);
+    std::size_t i = 0;
+    ((i++ == choice ? fill<Bodies>(m) : void()), ...);
+    if (random_() % 4 == 0) m.body.assign(random_() % 6, random_word());
+    return m;
+  }
+  std::mt19937_64 random_{11};
+};
+
+TEST_F(RandomMessages, LeaveTheSchedulerUsable) {
+  for (int i = 0; i < 30'000; ++i) {
+    message m = random_message(static_cast<all_bodies*>(nullptr));
+    if (m.kind == message_kind::finish_request) continue;  // A worker finishes only once.
     std::vector<message> out;
     top_.receive(std::move(m), out);
   }
-  const rid r = ask(verb::create, root, 0).a;
+  EXPECT_GT(top_.statistics().malformed, 1000u);
+  EXPECT_GT(top_.statistics().served, 100u);
+  const rid r = (*request(create_region_request{root, 0})).region;
   EXPECT_NE(r, root);
-  EXPECT_EQ(ask(verb::free_region, r).status, region_status::ok);
+  EXPECT_EQ(request(destroy_region_request{r}).status, region_status::ok);
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::detail

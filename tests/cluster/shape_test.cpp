@@ -8,7 +8,7 @@
 namespace quarry::cluster {
 namespace {
 
-/// Every node but the top has a parent one level up, and is among its children, once.
+/// Every node except the top has a parent one level above and is one of its children, once.
 void expect_a_tree(const shape& s) {
   std::multiset<node> seen;
   for (node n = 0; n < s.nodes(); ++n) {
@@ -17,7 +17,7 @@ void expect_a_tree(const shape& s) {
       EXPECT_EQ(s.level(c), s.level(n) + 1);
       seen.insert(c);
     }
-    EXPECT_TRUE(s.is_worker(n) || !s.children(n).empty()) << "a scheduler without anybody below";
+    EXPECT_TRUE(s.is_worker(n) || !s.children(n).empty()) << "a scheduler without children";
   }
   EXPECT_EQ(seen.size(), s.nodes() - 1);
   for (node n = 1; n < s.nodes(); ++n) EXPECT_EQ(seen.count(n), 1u);
@@ -44,7 +44,7 @@ TEST(Shape, UsesAllNodesItIsGiven) {
     }
 }
 
-TEST(Shape, KnowsTheWay) {
+TEST(Shape, RoutesAlongTheEdgesOfTheTree) {
   const shape s = shape::for_workers(50, {3, 4});
   ASSERT_GE(s.levels(), 3u);
   for (node from = 0; from < s.nodes(); ++from)
@@ -52,14 +52,14 @@ TEST(Shape, KnowsTheWay) {
       unsigned hops = 0;
       for (node at = from; at != to; ++hops) {
         const node next = s.next_hop(at, to);
-        ASSERT_TRUE(s.parent(at) == next || s.parent(next) == at) << "not a neighbour";
+        ASSERT_TRUE(s.parent(at) == next || s.parent(next) == at) << "the next hop is no neighbour";
         at = next;
-        ASSERT_LE(hops, 2 * s.levels()) << "going in circles";
+        ASSERT_LE(hops, 2 * s.levels()) << "the route has a cycle";
       }
     }
 }
 
-TEST(Shape, RefusesWhatIsNoCluster) {
+TEST(Shape, RejectsImpossibleTrees) {
   EXPECT_THROW(shape::for_workers(0), error);
   EXPECT_THROW(shape::for_nodes(1), error);
   EXPECT_THROW(shape::for_workers(4, {1, 4}), error);

@@ -8,7 +8,7 @@ namespace {
 
 class RandomProgram : public ::testing::TestWithParam<setting> {};
 
-TEST_P(RandomProgram, IsServedAsOneAllocatorWouldServeIt) {
+TEST_P(RandomProgram, GetsTheResultsOfASingleAllocator) {
   std::uint64_t calls = 0;
   for (std::uint64_t seed = 1; calls < QUARRY_CLUSTER_CALLS && !HasFailure(); ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

@@ -143,11 +143,11 @@ allocation_cost cost_of_nodes(cluster::worker& w, std::uint64_t nodes) {
   const cluster::rid region =
       apps::value_or_throw(w.create_region(cluster::root), "create a region");
   const std::uint64_t before = w.statistics().messages;
-  const double start = w.connection().now();
+  const double start = w.now();
   for (std::uint64_t i = 0; i < nodes; ++i)
     apps::value_or_throw(w.allocate(region, sizeof(apps::linked_node)), "allocate a node");
   const double count = static_cast<double>(nodes);
-  const allocation_cost c{(w.connection().now() - start) * 1e9 / count,
+  const allocation_cost c{(w.now() - start) * 1e9 / count,
                           static_cast<double>(w.statistics().messages - before) / count};
   apps::throw_on_failure(w.destroy_region(region), "free the region");
   return c;

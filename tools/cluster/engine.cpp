@@ -39,11 +39,11 @@ class simulated_status {
     last_ = now;
     std::uint64_t least = ~std::uint64_t{0}, most = 0, messages = 0, served = 0;
     for (cluster::node n = 0; n < sim_->tree().schedulers(); ++n) {
-      const cluster::scheduler& s = sim_->scheduler_at(n);
-      least = std::min(least, s.regions());
-      most = std::max(most, s.regions());
-      messages += s.statistics().messages;
-      served += s.statistics().served;
+      const cluster::scheduler_statistics s = sim_->statistics_of(n);
+      least = std::min(least, s.regions);
+      most = std::max(most, s.regions);
+      messages += s.messages;
+      served += s.served;
     }
     fmt::print(stderr, "{} messages, {} requests served, regions of a scheduler {} to {}\n",
                grouped(messages), grouped(served), least, most);
@@ -118,7 +118,7 @@ nlohmann::ordered_json summary(const std::string& app, const cluster_options& o,
     work += r.work;
     correct = correct && r.correct;
   }
-  const cluster::shape& tree = w.connection().tree();
+  const cluster::shape& tree = w.tree();
   const double workers = static_cast<double>(all.size());
   nlohmann::ordered_json line;
   line["app"] = app;

@@ -65,9 +65,9 @@ cell measure(const options& o, unsigned workers, bool one) {
     w.barrier();
     if (w.number() == 0) start = s.so_far();
     const double waited_before = w.statistics().waited_for_schedulers;
-    w.connection().pass(think * w.number() / w.count());  // or all would ask at the same time
+    w.advance_time(think * w.number() / w.count());  // or all would ask at the same time
     for (std::uint64_t i = 0; i < o.calls; ++i) {
-      w.connection().pass(think);
+      w.advance_time(think);
       if (i % 4 == 3) {
         apps::throw_on_failure(w.deallocate(live.back()), "free an object");
         live.pop_back();

@@ -10,14 +10,16 @@
 ///     std::pmr::map<int, int> m(&chapter.resource());
 ///     document.hand_over(1);                                // owned by worker 1 now
 ///   }
-///   auto document = quarry::cluster::region::take_over(w, 0);   // on worker 1, at the same addresses
+///   auto document = quarry::cluster::region::take_over(w, 0);   // on worker 1, equal addresses
 ///
-/// The interface is that of quarry::region, with two differences. Any worker may destroy a region, so
-/// no worker can be relied on to run destructors: create<T> accepts trivially destructible types only.
-/// And a handle belongs to the worker it was created with: regions and their ids travel, handles do not.
+/// The interface is that of quarry::region, with two differences. Any worker may destroy a region,
+/// so no worker can be relied on to run destructors: create<T> accepts trivially destructible types
+/// only. And a handle belongs to the worker it was created with: regions and their ids travel,
+/// handles do not.
 ///
-/// A container over resource() or allocator<T> refers to a worker, which exists in this process alone.
-/// Only the process that built the container may change and destroy it; others read its elements.
+/// A container over resource() or allocator<T> refers to a worker, which exists in this process
+/// alone. Only the process that built the container may change and destroy it; others read its
+/// elements.
 ///
 /// A moved-from, released or handed-over handle owns no region; its calls throw region_error with
 /// region_status::no_region. Resources and allocators stay valid when the handle moves.

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// shape: who is who in a cluster, and the way from one to another.
+/// shape: the tree of schedulers and workers of a cluster, and the routes in it.
 ///
 ///              0             schedulers 0 ... s-1, level by level, 0 at the top
 ///          |       |
-///          1       2         messages travel along the lines only
+///          1       2         messages travel along the edges of the tree
 ///        |   |   |   |
-///        w0  w1  w2  w3      workers: nodes s ... s+w-1, evenly under the lowest schedulers
+///        w0  w1  w2  w3      workers: nodes s ... s+w-1, evenly below the lowest schedulers
 ///
-/// Given by ratios (Lyberis et al. 2012, section 5.1) or chosen from the number of nodes: as few
-/// schedulers as serve all workers with at most `workers_each`, and a tree over them in which none
-/// has more than `schedulers_each` below it. Everything is computed; no node holds a table of others.
+/// The tree follows from ratios (Lyberis et al. 2012, section 5.1) and the number of nodes: as few
+/// lowest schedulers as serve all workers with at most `workers_each` workers each, and a tree over
+/// them in which no scheduler has more than `schedulers_each` children. All relations are computed;
+/// no node stores a table of the others.
 
 #include <quarry/core/error.hpp>
 
@@ -24,23 +25,23 @@ using node = std::uint32_t;
 inline constexpr node no_node = ~node{0};
 
 struct ratios {
-  unsigned schedulers_each = 8;  // below a scheduler that is not at the bottom
-  unsigned workers_each = 16;    // below one that is
+  unsigned schedulers_each = 8;  // children of a scheduler above the lowest level
+  unsigned workers_each = 16;    // children of a scheduler of the lowest level
 };
 
 class shape {
  public:
-  /// A tree for this many workers.
+  /// A tree with this number of workers.
   static shape for_workers(unsigned workers, ratios r = {}) {
     return over(workers, (workers + r.workers_each - 1) / std::max(r.workers_each, 1u), r);
   }
-  /// A tree of exactly this many nodes, schedulers included: as many workers as the ratios allow; a
-  /// few more where no tree has that number.
+  /// A tree with exactly this number of nodes, including schedulers. The number of workers is the
+  /// largest that the ratios allow, or a few more if no such tree has this number of nodes.
   static shape for_nodes(unsigned nodes, ratios r = {}) {
-    if (nodes < 2) throw error("a cluster has at least two processes: a scheduler and a worker");
+    if (nodes < 2) throw error("a cluster needs at least two processes: a scheduler and a worker");
     for (unsigned workers = nodes - 1; workers > 0; --workers) {
       shape s = for_workers(workers, r);
-      // More schedulers at the bottom than needed may be what makes the number right.
+      // More schedulers on the lowest level than necessary may give the exact number of nodes.
       for (unsigned lowest = s.width(s.levels() - 1); s.nodes() < nodes && lowest < workers;)
         s = over(workers, ++lowest, r);
       if (s.nodes() == nodes) return s;
@@ -61,7 +62,7 @@ class shape {
   node worker(unsigned number) const { return schedulers() + number; }
   unsigned worker_number(node n) const { return n - schedulers(); }
 
-  /// 0 at the top; workers have levels().
+  /// 0 for the top scheduler; levels() for workers.
   unsigned level(node n) const {
     return static_cast<unsigned>(std::upper_bound(first_.begin(), first_.end(), n) -
                                  first_.begin()) -
@@ -81,7 +82,7 @@ class shape {
       if (parent(c) == n) all.push_back(c);
     return all;
   }
-  /// The neighbour of `from` on the way to `to`. Requires from != to.
+  /// The neighbour of `from` on the route to `to`. Requires from != to.
   node next_hop(node from, node to) const {
     const unsigned l = level(from);
     while (level(to) > l) {
@@ -93,11 +94,11 @@ class shape {
   }
 
  private:
-  /// With so many schedulers at the bottom.
+  /// A tree with `lowest` schedulers on the lowest level.
   static shape over(unsigned workers, unsigned lowest, ratios r) {
-    if (workers == 0) throw error("a cluster has at least one worker");
+    if (workers == 0) throw error("a cluster needs at least one worker");
     if (r.schedulers_each < 2 || r.workers_each < 1)
-      throw error("a scheduler has at least one worker, or two schedulers, below it");
+      throw error("workers_each must be at least 1, and schedulers_each at least 2");
     shape s;
     s.workers_ = workers;
     std::vector<node> widths{lowest};
@@ -113,7 +114,7 @@ class shape {
   }
   unsigned width(unsigned l) const { return l == levels() ? workers_ : first_[l + 1] - first_[l]; }
   unsigned workers_ = 0;
-  std::vector<node> first_;  // of each level of schedulers; the last is one past them
+  std::vector<node> first_;  // the first scheduler of each level; the last entry is the end
 };
 
 }  // namespace quarry::cluster

@@ -22,7 +22,10 @@ enum class region_status : std::uint8_t {
   mismatch,        // transfer: the two workers name different regions or objects
   no_such_worker,  // transfer: the peer's number is too large, or the caller's own
   no_region,       // the handle owns no region: it was moved from, released or handed over
+  malformed_message,  // a message between nodes of a cluster could not be decoded
 };
+inline constexpr std::uint64_t last_region_status =
+    static_cast<std::uint64_t>(region_status::malformed_message);
 
 constexpr const char* to_text(region_status s) {
   switch (s) {
@@ -42,6 +45,7 @@ constexpr const char* to_text(region_status s) {
     case region_status::no_region:
       return "the handle owns no region (it was moved from, released or handed over)";
     case region_status::no_such_worker: return "the peer is no other worker";
+    case region_status::malformed_message: return "a message between nodes could not be decoded";
   }
   return "unknown";
 }

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
 /// fault: deliberate defects of schedulers and workers. Tests select one fault and show that the
-/// oracle over the simulated network, or check_invariants(), reports it (tests/cluster/fault_test.cpp).
+/// oracle over the simulated network, or check_invariants(), reports it
+/// (tests/cluster/fault_test.cpp).
 ///
 /// Each fault is one `if` at the statement that it breaks. Programs never set a fault.
 

@@ -1,0 +1,65 @@
+// SPDX-License-Identifier: Apache-2.0
+#pragma once
+/// Options of schedulers and workers, and what they count.
+
+#include <quarry/cluster/detail/fault.hpp>
+#include <quarry/core/config.hpp>
+
+#include <cstddef>
+#include <cstdint>
+
+namespace quarry::cluster {
+
+// Sanitizers occupy the addresses that all processes of a cluster agree on; simulations use others.
+#if QUARRY_TSAN
+inline constexpr std::uint64_t default_base = 0x5500'0000'0000;
+#elif QUARRY_ASAN
+inline constexpr std::uint64_t default_base = 0x2000'0000'0000;
+#else
+inline constexpr std::uint64_t default_base = 0x1000'0000'0000;
+#endif
+inline constexpr std::uint64_t default_capacity = std::uint64_t{64} << 40;
+
+struct scheduler_options {
+  std::uint64_t base = default_base;          // of the address space, equal in all processes
+  std::uint64_t capacity = default_capacity;  // bytes of the address space
+  /// The number of free pages that a scheduler tries to hold, for itself and for each scheduler in
+  /// its subtree.
+  std::uint64_t reserve_pages = 64;
+  detail::fault fault = detail::fault::none;  // for tests
+};
+
+struct scheduler_statistics {
+  std::uint64_t messages = 0;   // received, including those forwarded
+  std::uint64_t forwarded = 0;  // messages to other nodes
+  std::uint64_t served = 0;     // requests of workers answered here
+  std::uint64_t page_requests = 0;
+  std::uint64_t pages_returned = 0;
+  std::uint64_t malformed = 0;  // messages that could not be decoded
+  std::uint64_t regions = 0;    // owned now
+};
+
+struct worker_options {
+  bool leases = true;    // false: every call sends a message
+  bool reports = false;  // sends a progress_report to the top scheduler every second
+  detail::fault fault = detail::fault::none;  // for tests
+};
+
+struct worker_statistics {
+  std::uint64_t calls = 0;           // of regions and objects: create_region to usable_size
+  std::uint64_t messages = 0;        // sent to and received from schedulers
+  std::uint64_t allocations = 0;     // objects
+  std::uint64_t from_leases = 0;     // allocations without a message
+  std::uint64_t bytes_sent = 0;      // to other workers
+  double waited_for_schedulers = 0;  // seconds
+  double waited_for_workers = 0;     // seconds
+};
+
+/// What is left when all workers have finished.
+struct leaks {
+  std::uint64_t regions = 0;
+  std::uint64_t objects = 0;
+  std::uint64_t bytes = 0;
+};
+
+}  // namespace quarry::cluster
