@@ -2,19 +2,24 @@
 #ifndef QUARRY_CLUSTER_H
 #define QUARRY_CLUSTER_H
 /*
- * Regions across processes, from C: the calls of Figure 1 of Lyberis et al. (2012) by their names.
+ * Regions across processes, from C. quarry/myrmics.h adds the names of Lyberis et al. (2012).
  *
- *   static int work(int argc, char **argv) { rid_t r = sys_ralloc(0, 0); ... return 0; }
- *   int main(int argc, char **argv) { return sys_run(argc, argv, work); }
+ *   static int work(int argc, char **argv) {
+ *     quarry_region_id r = quarry_region_create(0, 0);
+ *     ...
+ *     return 0;
+ *   }
+ *   int main(int argc, char **argv) { return quarry_run(argc, argv, work); }
  *
  *   mpirun -n 17 ./program        some ranks become schedulers, the others run work()
  *
- * Pointers mean the same in all workers. What a worker writes is its own copy until it is sent.
- * Calls that return int return a status: SYS_OK (0) or one of the others below. Those that return a
- * region or a pointer return 0 or NULL when they fail; sys_last_status then says why. Where the
- * paper's calls return nothing, these return a status; nothing else about them differs but
- * sys_realloc, which returns the pointer, for it may be a new one.
- * Call them from the thread that runs work(), and only inside it.
+ * Pointers have the same meaning in all workers. A worker writes to its own copy of the memory
+ * until it sends the region. Functions that return int return a status: QUARRY_OK (0) or another
+ * value of the enumeration below. Functions that return a region or a pointer return 0 or NULL on
+ * failure; quarry_last_status then returns the status.
+ *
+ * Thread safety: none. Only the thread that runs work() may call these functions, and only inside
+ * work().
  */
 #include <stddef.h>
 #include <stdint.h>
@@ -23,76 +28,81 @@
 extern "C" {
 #endif
 
-/* A region of the cluster. 0 is the root, which always exists. */
-typedef uint64_t rid_t;
+/* The id of a region. 0 is the root, which always exists. */
+typedef uint64_t quarry_region_id;
 
 enum {
-  SYS_OK = 0,
-  SYS_OUT_OF_MEMORY,
-  SYS_TOO_LARGE,
-  SYS_ZERO_SIZE,
-  SYS_BAD_ALIGNMENT,
-  SYS_NOT_OURS,      /* the address belongs to no region */
-  SYS_NOT_AN_OBJECT, /* no living object starts at the address */
-  SYS_STALE_REGION,  /* the region was freed, or never was */
-  SYS_ROOT_REGION,   /* the root can not be freed */
-  SYS_TOO_MANY,      /* regions */
-  SYS_MISMATCH,      /* sender and receiver name different regions or objects */
-  SYS_NO_SUCH_WORKER,
-  SYS_BAD_ARGUMENT = 100, /* a count below 0, a NULL list, or a level hint below -1 */
-  SYS_NOT_RUNNING = 101   /* called outside sys_run */
+  QUARRY_OK = 0,
+  QUARRY_OUT_OF_MEMORY,
+  QUARRY_TOO_LARGE,
+  QUARRY_ZERO_SIZE,
+  QUARRY_BAD_ALIGNMENT,
+  QUARRY_NOT_OURS,           /* the address belongs to no region */
+  QUARRY_NOT_AN_OBJECT,      /* no live object starts at the address */
+  QUARRY_STALE_REGION,       /* the region was destroyed, or never existed */
+  QUARRY_ROOT_REGION,        /* the root cannot be destroyed */
+  QUARRY_TOO_MANY,           /* regions */
+  QUARRY_MISMATCH,           /* sender and receiver name different regions or objects */
+  QUARRY_NO_SUCH_WORKER,     /* the peer is no other worker */
+  QUARRY_NO_REGION,          /* a handle of C++ owns no region */
+  QUARRY_MALFORMED_MESSAGE,  /* a message between nodes could not be decoded */
+  QUARRY_BAD_ARGUMENT = 100, /* a count below 0, a NULL list, or a level hint below -1 */
+  QUARRY_NOT_RUNNING = 101   /* called outside quarry_run */
 };
-/* Never NULL. */
-const char* sys_error_text(int status);
-/* Of the last call of this process that failed. */
-int sys_last_status(void);
+/* Returns a description of the status, never NULL. */
+const char* quarry_status_text(int status);
+/* Returns the status of the last call of this process that failed. */
+int quarry_last_status(void);
 
 /* ---- regions ---- */
 
-/* A new region inside parent; 0: failed. level_hint: how deep it lies, 0 right below the root; -1 when
- * unknown. */
-rid_t sys_ralloc(rid_t parent, int level_hint);
-/* Frees the region, its objects, and all regions inside it. */
-int sys_rfree(rid_t region);
+/* Creates a region inside parent; returns 0 on failure. level_hint: the depth of the region, 0 for
+ * a child of the root; -1: unknown. */
+quarry_region_id quarry_region_create(quarry_region_id parent, int level_hint);
+/* Destroys the region, its objects, and all regions inside it. */
+int quarry_region_destroy(quarry_region_id region);
 
 /* ---- objects ---- */
 
-/* Aligned to 64 bytes; NULL: failed. An object of 0 bytes has an address of its own. */
-void* sys_alloc(size_t size, rid_t region);
-/* NULL is freed by doing nothing. A pointer that is no object may be told of later: see sys_flush. */
-int sys_free(void* ptr);
-/* The object with new_size bytes, at its place or elsewhere in new_region; its contents go along. NULL
- * allocates, size 0 frees and gives NULL; NULL otherwise: failed, and the object is as it was. */
-void* sys_realloc(void* old_ptr, size_t new_size, rid_t new_region);
-/* num_objects objects of one size, or none. */
-int sys_balloc(size_t size, rid_t region, int num_objects, void** objects);
-/* Sends frees that were collected. The status of the first that failed since the last flush. */
-int sys_flush(void);
+/* Returns an object aligned to 64 bytes; NULL on failure. An object of 0 bytes has an address of
+ * its own. */
+void* quarry_allocate(quarry_region_id region, size_t size);
+/* Allocates count objects of one size, or none. */
+int quarry_allocate_bulk(quarry_region_id region, size_t size, int count, void** objects);
+/* NULL has no effect. A pointer that is no object may be reported later, by quarry_flush. */
+int quarry_deallocate(void* ptr);
+/* Returns the object with new_size bytes, at its address or elsewhere in the region, with its
+ * contents. A NULL ptr allocates; size 0 deallocates and returns NULL. NULL otherwise: the call
+ * failed, and the object is unchanged. */
+void* quarry_reallocate(void* ptr, size_t new_size, quarry_region_id region);
+/* Sends the collected deallocations. Returns the first failure since the last flush. */
+int quarry_flush(void);
 
-/* ---- between workers ---- */
+/* ---- transfers between workers ---- */
 
-/* Copies regions, with all inside, and objects to the peer, which calls sys_recv with as many of each.
- * Returns when the peer has them, or has refused. */
-int sys_send(int peer_worker_id, rid_t* regions, int num_regions, void** objects, int num_objects);
-/* regions[i] and objects[i] point to what is expected: a region or an object that must be the one
- * that comes, or 0 or NULL, which is filled in. */
-int sys_recv(int peer_worker_id, rid_t** regions, int num_regions, void*** objects,
-             int num_objects);
-/* Moves regions to the peer, which calls sys_take_over: this worker's copy ends. Nothing is copied
- * between workers of one host. */
-int sys_hand_over(int peer_worker_id, rid_t* regions, int num_regions);
-int sys_take_over(int peer_worker_id, rid_t** regions, int num_regions);
+/* Copies regions, with everything inside, and objects to the peer, which calls quarry_receive with
+ * the same number of each. Returns when the peer has received or rejected them. */
+int quarry_send(int peer, quarry_region_id* regions, int num_regions, void** objects,
+                int num_objects);
+/* regions[i] and objects[i] point to an expected region or object, which must be the one that
+ * arrives, or to 0 or NULL, which is filled in. */
+int quarry_receive(int peer, quarry_region_id** regions, int num_regions, void*** objects,
+                   int num_objects);
+/* Moves regions to the peer, which calls quarry_take_over: this worker's access ends. Nothing is
+ * copied between workers of one host. */
+int quarry_hand_over(int peer, quarry_region_id* regions, int num_regions);
+int quarry_take_over(int peer, quarry_region_id** regions, int num_regions);
 /* Returns when all workers have called it. */
-int sys_barrier(void);
+int quarry_barrier(void);
 
 /* ---- the program ---- */
 
-/* Starts MPI, runs worker_main in all workers, ends MPI, and returns the largest number that one of
- * them returned. What no one freed is reported on stderr. */
-int sys_run(int argc, char** argv, int (*worker_main)(int argc, char** argv));
-/* 0 ... sys_worker_count() - 1; -1 outside sys_run. */
-int sys_worker_id(void);
-int sys_worker_count(void);
+/* Initializes MPI, runs worker_main in all workers, finalizes MPI, and returns the largest value
+ * that a worker returned. Reports on stderr what was not freed. */
+int quarry_run(int argc, char** argv, int (*worker_main)(int argc, char** argv));
+/* 0 ... quarry_worker_count() - 1; -1 outside quarry_run. */
+int quarry_worker_id(void);
+int quarry_worker_count(void);
 
 #ifdef __cplusplus
 }

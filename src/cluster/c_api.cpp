@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-// The C face of the cluster (quarry/cluster.h): one worker a process, statuses for exceptions.
+// The C interface of the cluster (quarry/cluster.h): one worker per process, statuses instead of
+// exceptions.
 #include <quarry/cluster.h>
 #include <quarry/cluster/run.hpp>
 
@@ -12,39 +13,42 @@ using quarry::cluster::rid;
 
 namespace {
 
-quarry::cluster::worker* here = nullptr;
-int last_status = SYS_OK;
+quarry::cluster::worker* this_worker = nullptr;
+int last_status = QUARRY_OK;
 
 constexpr int code(region_status s) { return static_cast<int>(s); }
-static_assert(code(region_status::ok) == SYS_OK);
-static_assert(code(region_status::out_of_memory) == SYS_OUT_OF_MEMORY);
-static_assert(code(region_status::too_large) == SYS_TOO_LARGE);
-static_assert(code(region_status::zero_size) == SYS_ZERO_SIZE);
-static_assert(code(region_status::bad_alignment) == SYS_BAD_ALIGNMENT);
-static_assert(code(region_status::not_ours) == SYS_NOT_OURS);
-static_assert(code(region_status::not_an_object) == SYS_NOT_AN_OBJECT);
-static_assert(code(region_status::stale_region) == SYS_STALE_REGION);
-static_assert(code(region_status::is_root) == SYS_ROOT_REGION);
-static_assert(code(region_status::too_many) == SYS_TOO_MANY);
-static_assert(code(region_status::mismatch) == SYS_MISMATCH);
-static_assert(code(region_status::no_such_worker) == SYS_NO_SUCH_WORKER);
+static_assert(code(region_status::ok) == QUARRY_OK);
+static_assert(code(region_status::out_of_memory) == QUARRY_OUT_OF_MEMORY);
+static_assert(code(region_status::too_large) == QUARRY_TOO_LARGE);
+static_assert(code(region_status::zero_size) == QUARRY_ZERO_SIZE);
+static_assert(code(region_status::bad_alignment) == QUARRY_BAD_ALIGNMENT);
+static_assert(code(region_status::not_ours) == QUARRY_NOT_OURS);
+static_assert(code(region_status::not_an_object) == QUARRY_NOT_AN_OBJECT);
+static_assert(code(region_status::stale_region) == QUARRY_STALE_REGION);
+static_assert(code(region_status::is_root) == QUARRY_ROOT_REGION);
+static_assert(code(region_status::too_many) == QUARRY_TOO_MANY);
+static_assert(code(region_status::mismatch) == QUARRY_MISMATCH);
+static_assert(code(region_status::no_such_worker) == QUARRY_NO_SUCH_WORKER);
+static_assert(code(region_status::no_region) == QUARRY_NO_REGION);
+static_assert(code(region_status::malformed_message) == QUARRY_MALFORMED_MESSAGE);
 
-int note(int status) {
-  if (status != SYS_OK) last_status = status;
+/// Remembers a failure for quarry_last_status and returns it.
+int record(int status) {
+  if (status != QUARRY_OK) last_status = status;
   return status;
 }
 
-/// Runs a call of the worker; whatever goes wrong becomes a status.
+/// Calls a function of the worker and returns its status. An exception becomes a status.
 template <class Call>
 int status_of(Call call) {
-  if (here == nullptr) return note(SYS_NOT_RUNNING);
+  if (this_worker == nullptr) return record(QUARRY_NOT_RUNNING);
   try {
-    return note(code(call(*here)));
+    return record(code(call(*this_worker)));
   } catch (const std::bad_alloc&) {
-    return note(SYS_OUT_OF_MEMORY);
+    return record(QUARRY_OUT_OF_MEMORY);
   }
 }
-/// The value of a call, or 0.
+/// Returns the value of a call, or 0 on failure.
 template <class Value, class Call>
 Value value_of(Call call) {
   Value value{};
@@ -58,21 +62,21 @@ Value value_of(Call call) {
 
 bool is_list(const void* list, int count) { return count >= 0 && (count == 0 || list != nullptr); }
 
-/// What sys_recv is pointed at, as a plain list, and back.
+/// The values that quarry_receive points to, as a contiguous list. store() writes them back.
 template <class T>
-class pointed_at {
+class pointed_values {
  public:
-  pointed_at(T** places, int count) : places_(places, static_cast<std::size_t>(count)) {
-    for (T* p : places_) values_.push_back(p == nullptr ? T{} : *p);
+  pointed_values(T** pointers, int count) : pointers_(pointers, static_cast<std::size_t>(count)) {
+    for (T* p : pointers_) values_.push_back(p == nullptr ? T{} : *p);
   }
   std::span<T> values() { return values_; }
-  void fill_in() {
+  void store() {
     for (std::size_t i = 0; i < values_.size(); ++i)
-      if (places_[i] != nullptr) *places_[i] = values_[i];
+      if (pointers_[i] != nullptr) *pointers_[i] = values_[i];
   }
 
  private:
-  std::span<T*> places_;
+  std::span<T*> pointers_;
   std::vector<T> values_;
 };
 
@@ -80,97 +84,102 @@ class pointed_at {
 
 extern "C" {
 
-const char* sys_error_text(int status) {
-  if (status == SYS_BAD_ARGUMENT) return "an argument makes no sense";
-  if (status == SYS_NOT_RUNNING) return "not inside sys_run";
-  if (status < 0 || status > SYS_NO_SUCH_WORKER) return "unknown";
+const char* quarry_status_text(int status) {
+  if (status == QUARRY_BAD_ARGUMENT)
+    return "a count below 0, a NULL list, or a level hint below -1";
+  if (status == QUARRY_NOT_RUNNING) return "called outside quarry_run";
+  if (status < 0 || status > QUARRY_MALFORMED_MESSAGE) return "unknown";
   return to_text(static_cast<region_status>(status));
 }
-int sys_last_status(void) { return last_status; }
+int quarry_last_status(void) { return last_status; }
 
-rid_t sys_ralloc(rid_t parent, int level_hint) {
-  if (level_hint < -1) return note(SYS_BAD_ARGUMENT), 0;
+quarry_region_id quarry_region_create(quarry_region_id parent, int level_hint) {
+  if (level_hint < -1) return record(QUARRY_BAD_ARGUMENT), 0;
   return value_of<rid>([&](auto& w) { return w.create_region(parent, level_hint); });
 }
-int sys_rfree(rid_t region) {
+int quarry_region_destroy(quarry_region_id region) {
   return status_of([&](auto& w) { return w.destroy_region(region); });
 }
 
-void* sys_alloc(size_t size, rid_t region) {
+void* quarry_allocate(quarry_region_id region, size_t size) {
   return value_of<void*>([&](auto& w) { return w.allocate(region, size == 0 ? 1 : size); });
 }
-int sys_free(void* ptr) {
+int quarry_deallocate(void* ptr) {
   return status_of([&](auto& w) { return w.deallocate(ptr); });
 }
-void* sys_realloc(void* old_ptr, size_t new_size, rid_t new_region) {
-  if (old_ptr == nullptr) return sys_alloc(new_size, new_region);
-  return value_of<void*>([&](auto& w) { return w.reallocate(old_ptr, new_size, new_region); });
+void* quarry_reallocate(void* ptr, size_t new_size, quarry_region_id region) {
+  if (ptr == nullptr) return quarry_allocate(region, new_size);
+  return value_of<void*>([&](auto& w) { return w.reallocate(ptr, new_size, region); });
 }
-int sys_balloc(size_t size, rid_t region, int num_objects, void** objects) {
-  if (!is_list(objects, num_objects)) return note(SYS_BAD_ARGUMENT);
+int quarry_allocate_bulk(quarry_region_id region, size_t size, int count, void** objects) {
+  if (!is_list(objects, count)) return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
     return w.allocate_bulk(region, size == 0 ? 1 : size,
-                           std::span(objects, static_cast<std::size_t>(num_objects)));
+                           std::span(objects, static_cast<std::size_t>(count)));
   });
 }
-int sys_flush(void) {
+int quarry_flush(void) {
   return status_of([](auto& w) { return w.flush(); });
 }
 
-int sys_send(int peer_worker_id, rid_t* regions, int num_regions, void** objects, int num_objects) {
+int quarry_send(int peer, quarry_region_id* regions, int num_regions, void** objects,
+                int num_objects) {
   if (!is_list(regions, num_regions) || !is_list(objects, num_objects))
-    return note(SYS_BAD_ARGUMENT);
+    return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    return w.send(static_cast<unsigned>(peer_worker_id),
+    return w.send(static_cast<unsigned>(peer),
                   std::span<const rid>(regions, static_cast<std::size_t>(num_regions)),
                   std::span<void* const>(objects, static_cast<std::size_t>(num_objects)));
   });
 }
-int sys_recv(int peer_worker_id, rid_t** regions, int num_regions, void*** objects,
-             int num_objects) {
+int quarry_receive(int peer, quarry_region_id** regions, int num_regions, void*** objects,
+                   int num_objects) {
   if (!is_list(regions, num_regions) || !is_list(objects, num_objects))
-    return note(SYS_BAD_ARGUMENT);
+    return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    pointed_at<rid_t> r(regions, num_regions);
-    pointed_at<void*> o(objects, num_objects);
-    const region_status s =
-        w.receive(static_cast<unsigned>(peer_worker_id), r.values(), o.values());
-    if (s == region_status::ok) r.fill_in(), o.fill_in();
+    pointed_values<quarry_region_id> r(regions, num_regions);
+    pointed_values<void*> o(objects, num_objects);
+    const region_status s = w.receive(static_cast<unsigned>(peer), r.values(), o.values());
+    if (s == region_status::ok) r.store(), o.store();
     return s;
   });
 }
-int sys_hand_over(int peer_worker_id, rid_t* regions, int num_regions) {
-  if (!is_list(regions, num_regions)) return note(SYS_BAD_ARGUMENT);
+int quarry_hand_over(int peer, quarry_region_id* regions, int num_regions) {
+  if (!is_list(regions, num_regions)) return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    return w.hand_over(static_cast<unsigned>(peer_worker_id),
+    return w.hand_over(static_cast<unsigned>(peer),
                        std::span<const rid>(regions, static_cast<std::size_t>(num_regions)));
   });
 }
-int sys_take_over(int peer_worker_id, rid_t** regions, int num_regions) {
-  if (!is_list(regions, num_regions)) return note(SYS_BAD_ARGUMENT);
+int quarry_take_over(int peer, quarry_region_id** regions, int num_regions) {
+  if (!is_list(regions, num_regions)) return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    pointed_at<rid_t> r(regions, num_regions);
-    const region_status s = w.take_over(static_cast<unsigned>(peer_worker_id), r.values());
-    if (s == region_status::ok) r.fill_in();
+    pointed_values<quarry_region_id> r(regions, num_regions);
+    const region_status s = w.take_over(static_cast<unsigned>(peer), r.values());
+    if (s == region_status::ok) r.store();
     return s;
   });
 }
-int sys_barrier(void) {
+int quarry_barrier(void) {
   return status_of([](auto& w) {
     w.barrier();
     return region_status::ok;
   });
 }
 
-int sys_run(int argc, char** argv, int (*worker_main)(int argc, char** argv)) {
+int quarry_run(int argc, char** argv, int (*worker_main)(int argc, char** argv)) {
   return quarry::cluster::run(argc, argv, [&](quarry::cluster::worker& w) {
-    here = &w;
+    this_worker = &w;
     const int result = worker_main(argc, argv);
-    here = nullptr;
+    this_worker = nullptr;
     return result;
   });
 }
-int sys_worker_id(void) { return here == nullptr ? -1 : static_cast<int>(here->number()); }
-int sys_worker_count(void) { return here == nullptr ? -1 : static_cast<int>(here->count()); }
+int quarry_worker_id(void) {
+  return this_worker == nullptr ? -1 : static_cast<int>(this_worker->number());
+}
+int quarry_worker_count(void) {
+  return this_worker == nullptr ? -1 : static_cast<int>(this_worker->count());
+}
 
 }  // extern "C"

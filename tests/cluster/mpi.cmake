@@ -42,18 +42,22 @@ quarry_mpi_program(cluster_mpi_end mpi_end.cpp)
 find_package(Python3 3.9 COMPONENTS Interpreter)
 if(Python3_Interpreter_FOUND AND QUARRY_MPI_MOST_RANKS GREATER_EQUAL 5)
   add_test(NAME cluster_mpi.ends COMMAND Python3::Interpreter
-    "${CMAKE_CURRENT_SOURCE_DIR}/mpi_end_test.py" $<TARGET_FILE:cluster_mpi_end> ${QUARRY_MPI_LAUNCH})
+    "${CMAKE_CURRENT_SOURCE_DIR}/mpi_end_test.py" $<TARGET_FILE:cluster_mpi_end>
+    ${QUARRY_MPI_LAUNCH})
   set_tests_properties(cluster_mpi.ends PROPERTIES
-    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 600 ENVIRONMENT "${QUARRY_MPI_ENVIRONMENT}")
+    LABELS "cluster;mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT 600
+    ENVIRONMENT "${QUARRY_MPI_ENVIRONMENT}")
 endif()
 
-# The C interface, in C.
-add_executable(cluster_c_api_test c_api_test.c)
-target_link_libraries(cluster_c_api_test PRIVATE quarry::cluster_c)
-target_compile_options(cluster_c_api_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
-set_target_properties(cluster_c_api_test PROPERTIES
-  C_STANDARD 99 RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
-quarry_mpi_test(cluster_c_api RANKS 5 COMMAND $<TARGET_FILE:cluster_c_api_test> argument)
+# The C interface and the names of the paper, in C.
+foreach(name IN ITEMS c_api myrmics)
+  add_executable(cluster_${name}_test ${name}_test.c)
+  target_link_libraries(cluster_${name}_test PRIVATE quarry::cluster_c)
+  target_compile_options(cluster_${name}_test PRIVATE -Wall -Wextra -Wpedantic -Werror)
+  set_target_properties(cluster_${name}_test PROPERTIES
+    C_STANDARD 99 RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
+  quarry_mpi_test(cluster_${name} RANKS 5 COMMAND $<TARGET_FILE:cluster_${name}_test> argument)
+endforeach()
 if(TARGET example_cluster_list)
   quarry_mpi_test(example.cluster_list RANKS 5 COMMAND $<TARGET_FILE:example_cluster_list>)
 endif()
