@@ -14,7 +14,7 @@ configure = cmake --preset $(1)
 build = cmake --build --preset $(1) --parallel $(JOBS)
 ctest = ctest --preset $(1) --parallel $(JOBS)
 
-.PHONY: help demo test sanitize asan tsan gpu-test bench format clean
+.PHONY: help demo test sanitize asan tsan gpu-test bench docs format clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -74,6 +74,14 @@ bench: notice  ## Build the benchmarks and run them on the backends of this host
 	  test -x "$$program" || continue; \
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
 	done
+
+docs: notice  ## Draw the recorded measurements into build/docs, and update docs/results.md
+	$(call configure,$(PRESET))
+	$(call build,$(PRESET)) --target quarry_tool
+	@mkdir -p build/docs
+	@build/bin/quarry report $$(ls -r bench/results/*/*.jsonl*) --title 'Results: an NVIDIA H200' \
+	  -o build/docs/report.html --markdown build/docs/results.md --figures build/docs/figures \
+	  --summary docs/results.md
 
 format:  ## Format every C++ and CUDA source with clang-format
 	@scripts/install-deps format

@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""quarry cluster as people use it.
+"""The subcommands of quarry cluster, started as programs.
 
 usage: cluster_command_test.py PROGRAM [-- LAUNCHER...]
 
 PROGRAM may be several words. With a launcher (mpirun and its options) the applications also run
-as real processes.
+as MPI processes.
 """
 import json
 import pathlib
@@ -28,17 +28,32 @@ def cluster(*arguments):
     return run([*PROGRAM, "cluster", *arguments])
 
 
+def records_of(text):
+    return [json.loads(line) for line in text.splitlines()]
+
+
 class Simulated(unittest.TestCase):
-    def line(self, *arguments):
+    def run_of(self, *arguments):
+        """Runs an application and returns one of its data points, which hold the whole run."""
         result = cluster(*arguments, "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
-        return json.loads(result.stdout)
+        experiment, *points = records_of(result.stdout)
+        self.assertEqual((experiment["kind"], experiment["form"]), ("experiment", "layers"))
+        self.assertEqual([p["series"] for p in points],
+                         ["computation", "worker communication", "scheduler communication"])
+        for p in points:
+            self.assertEqual((p["kind"], p["experiment"], p["outcome"]),
+                             ("point", experiment["id"], "ok"))
+            self.assertEqual(p["backend"], "simulated network")
+            self.assertIn("--simulate", p["command"])
+        self.assertAlmostEqual(points[0]["mean_seconds"], points[0]["computation"])
+        return points[0]
 
     def test_applications_are_checked(self):
         for app, more in (("barnes-hut", ["--bodies", "500", "--steps", "2"]),
                           ("delaunay", ["--points", "2000"]),
                           ("list-exchange", ["--nodes", "300"])):
-            line = self.line(app, "--simulate", "5", *more)
+            line = self.run_of(app, "--simulate", "5", *more)
             self.assertEqual((line["app"], line["workers"]), (app, 4))
             self.assertIs(line["correct"], True)
             self.assertGreater(line["allocations"], 0)
@@ -47,17 +62,18 @@ class Simulated(unittest.TestCase):
             self.assertIn("4 workers under 1 scheduler", text.stdout)
 
     def test_leases_save_messages(self):
-        few = self.line("list-exchange", "--simulate", "3", "--nodes", "5000")
-        many = self.line("list-exchange", "--simulate", "3", "--nodes", "5000", "--no-leases")
+        few = self.run_of("list-exchange", "--simulate", "3", "--nodes", "5000")
+        many = self.run_of("list-exchange", "--simulate", "3", "--nodes", "5000", "--no-leases")
         self.assertLessEqual(few["allocation_messages"], 0.02)
         self.assertEqual(many["allocation_messages"], 2)
 
-    def test_a_tree_stays_flat_where_one_scheduler_bends(self):
+    def test_waiting_time_grows_with_one_scheduler_and_not_with_a_tree(self):
         result = cluster("scaling", "--most", "256", "--json")
         self.assertEqual(result.returncode, 0, result.stderr)
-        cells = [json.loads(line) for line in result.stdout.splitlines()]
-        by = {(c["tree"], c["workers"]): c for c in cells}
-        self.assertGreater(by["one scheduler", 256]["call_us"], 5 * by["one scheduler", 1]["call_us"])
+        points = [r for r in records_of(result.stdout) if r["kind"] == "point"]
+        by = {(p["series"], p["x"]): p for p in points}
+        self.assertGreater(by["one scheduler", 256]["call_us"],
+                           5 * by["one scheduler", 1]["call_us"])
         self.assertLess(by["tree", 256]["call_us"], 2 * by["tree", 1]["call_us"])
 
     def test_pictures_are_drawn(self):
@@ -69,28 +85,32 @@ class Simulated(unittest.TestCase):
                 self.assertEqual(cluster(*words, str(file)).returncode, 0)
                 xml.etree.ElementTree.parse(file)
 
-    def test_runs_are_plotted(self):
+    def test_quarry_report_draws_the_records(self):
         with tempfile.TemporaryDirectory() as folder:
-            runs = pathlib.Path(folder) / "runs.jsonl"
-            picture = pathlib.Path(folder) / "runs.svg"
-            lines = [json.dumps(self.line("barnes-hut", "--simulate", n, "--bodies", "200"))
-                     for n in ("2", "3")]
-            runs.write_text("\n".join(lines) + "\n", encoding="utf-8")
-            self.assertEqual(cluster("plot", str(runs), "-o", str(picture)).returncode, 0)
-            xml.etree.ElementTree.parse(picture)
-            runs.write_text("nonsense\n", encoding="utf-8")
-            result = cluster("plot", str(runs), "-o", str(picture))
-            self.assertEqual(result.returncode, 2)
-            self.assertIn("runs.jsonl:1:", result.stderr)
+            folder = pathlib.Path(folder)
+            records, figures = folder / "runs.jsonl", folder / "figures"
+            for words in (["barnes-hut", "--simulate", "2", "--bodies", "200"],
+                          ["barnes-hut", "--simulate", "3", "--bodies", "200"],
+                          ["scaling", "--most", "4"]):
+                result = cluster(*words, "--out", str(records))
+                self.assertEqual(result.returncode, 0, result.stderr)
+                self.assertNotIn("{", result.stdout)
+            result = run([*PROGRAM, "report", str(records), "--figures", str(figures)])
+            self.assertEqual(result.returncode, 0, result.stderr)
+            bars = figures / "cluster-barnes-hut--simulated-network--mean_seconds.svg"
+            text = "".join(xml.etree.ElementTree.parse(bars).getroot().itertext())
+            for label in ("1 (1)", "2 (1)", "computation", "scheduler communication"):
+                self.assertIn(label, text)
+            self.assertTrue((figures / "cluster-scaling--simulated-network--call_us.svg").exists())
 
-    def test_bad_input_is_told(self):
+    def test_bad_input_is_reported_in_one_line(self):
         for words, complaint in (
                 (["barnes-hut", "--simulate", "4"], "power of two"),
                 (["delaunay", "--simulate", "3"], "power of four"),
                 (["barnes-hut"], "mpirun"),
                 (["barnes-hut", "--simulate", "1"], "--simulate"),
                 (["barnes-hut", "--simulate", "3", "--theta", "7"], "--theta"),
-                (["plot", "/nowhere/at/all"], "can not read"),
+                (["scaling", "--most", "2", "--out", "/nowhere/at/all"], "--out"),
                 (["dance"], "")):
             result = cluster(*words)
             self.assertEqual(result.returncode, 2, words)
@@ -108,7 +128,8 @@ class UnderMpi(unittest.TestCase):
                           ("list-exchange", ["--nodes", "300", "--together"])):
             result = run([*LAUNCHER, "-n", "5", *PROGRAM, "cluster", app, *more, "--json"])
             self.assertEqual(result.returncode, 0, result.stderr)
-            line = json.loads(result.stdout)
+            line = records_of(result.stdout)[1]
+            self.assertEqual(line["backend"], "mpi")
             self.assertIs(line["correct"], True)
             self.assertEqual(line["workers"], 4)
             if app == "list-exchange":

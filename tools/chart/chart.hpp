@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A chart as data: two axes and curves over them. svg_chart.hpp draws it; the report's page holds it.
+/// A chart as data: two axes and the curves over them. svg_chart.hpp draws it.
 
 #include <cstdint>
 #include <limits>
@@ -10,48 +10,52 @@
 
 namespace quarry::tool {
 
-inline constexpr double nothing = std::numeric_limits<double>::quiet_NaN();
+/// Marks a value that was not measured.
+inline constexpr double missing = std::numeric_limits<double>::quiet_NaN();
 
 enum class axis_scale : std::uint8_t { linear, logarithmic, category };
 
 struct chart_axis {
   std::string name, unit;
   axis_scale scale = axis_scale::linear;
-  std::vector<std::string> categories;  // of a category axis; values are their indices
+  std::vector<std::string> categories;  // of a category axis; values are indices into this list
 
   std::string title() const { return unit.empty() ? name : name + " [" + unit + "]"; }
 };
 
-/// What is to be said of a measured point, from the best to the worst.
-enum class dot_state : std::uint8_t {
+/// The quality of a data point, from best to worst.
+enum class point_state : std::uint8_t {
   good,
-  skipped,   // not asked for: the allocator can not do it
-  given_up,  // not asked for: what was less work took too long
-  refused,   // some requests got no memory
+  skipped,   // not measured: the allocator does not support the workload
+  given_up,  // not measured: a smaller x value already exceeded the time limit
+  failed,    // measured, but some allocations failed
   unsound,   // blocks were corrupt or misaligned
-  lost       // nothing came back: crashed, timed out, failed, not run
+  lost       // no result: the process crashed, timed out, or was not run
 };
 
-struct chart_dot {
+struct chart_point {
   double x = 0;
-  double y = nothing;
-  double least = nothing, most = nothing;  // the spread of repeats
-  dot_state state = dot_state::good;
+  double y = missing;
+  double least = missing,
+         most = missing;  // minimum and maximum over the repetitions
+  point_state state = point_state::good;
 };
 
-/// How a curve is told from the others: indices into the tables below.
-struct chart_look {
+/// How a curve is drawn: indices into the tables below.
+struct curve_style {
   unsigned colour = 0, marker = 0, dash = 0;
-  friend bool operator==(const chart_look&, const chart_look&) = default;
+  friend bool operator==(const curve_style&, const curve_style&) = default;
 };
 
 struct chart_curve {
   std::string name;
-  std::string owner;  // the allocator; several curves may have one
-  chart_look look;
-  std::vector<chart_dot> dots;
+  std::string owner;  // the allocator; one allocator may have several curves
+  curve_style style;
+  std::vector<chart_point> points;
 };
 
+/// lines: curves with markers. bars: grouped bars. layers: stacked bars. table:
+/// no chart.
 enum class chart_form : std::uint8_t { lines, bars, layers, table };
 
 struct chart {
@@ -61,8 +65,9 @@ struct chart {
   std::vector<chart_curve> curves;
 };
 
-/// Colours that are legible as lines on white and, in the second table, on nearly black. The first eight stay
-/// apart for colour-blind eyes; of the rest, and in any case, markers and dashes help to tell.
+/// Line colours for a white and for a nearly black background. The first eight
+/// are distinguishable with colour vision deficiency; markers and dashes
+/// distinguish the others.
 inline constexpr unsigned chart_colours = 11;
 inline constexpr std::string_view light_colours[chart_colours] = {
     "#0067a5", "#d0570a", "#00805a", "#b0357f", "#857000", "#2e8fc4",
@@ -74,9 +79,9 @@ inline constexpr std::string_view dark_colours[chart_colours] = {
 inline constexpr unsigned chart_markers = 7;  // circle, triangle, square, diamond, cross, star, bar
 inline constexpr std::string_view chart_dashes[] = {"", "7 3", "2 3", "9 3 2 3", "4 2"};
 
-/// The look of variant `variant` (0 its plain form) of family `family`: a colour and a marker for each
-/// family, a dash for each variant.
-inline chart_look look_of(unsigned family, unsigned variant) {
+/// Returns the style of a variant (0: the plain form) of an allocator family. A
+/// family has a colour and a marker, a variant has a dash.
+inline curve_style style_of(unsigned family, unsigned variant) {
   constexpr unsigned dashes = std::size(chart_dashes);
   return {family % chart_colours,
           (family + family / chart_colours + variant / dashes) % chart_markers, variant % dashes};

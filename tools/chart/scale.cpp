@@ -14,9 +14,10 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::size_t most_measured = 24;
+constexpr std::size_t max_measured_ticks = 24;
 
-/// 1, 2 or 5 times a power of ten, not less than `least`.
+/// Returns the smallest number of the form {1, 2, 5} * 10^k that is at least
+/// `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0})
@@ -35,7 +36,7 @@ bool is_whole(double v) { return v >= 0 && v < 9e15 && v == std::floor(v); }
 
 }  // namespace
 
-chart_scale::chart_scale(const chart_axis& axis, const std::vector<double>& values, bool air)
+chart_scale::chart_scale(const chart_axis& axis, const std::vector<double>& values, bool margin)
     : axis_(axis) {
   for (const double v : values)
     if (shows(axis.scale, v)) measured_.push_back(v);
@@ -50,13 +51,13 @@ chart_scale::chart_scale(const chart_axis& axis, const std::vector<double>& valu
   low_ = measured_.front();
   high_ = measured_.back();
   if (axis.scale == axis_scale::logarithmic) {
-    const double factor = high_ < 1.5 * low_ ? 1.5 : air ? 1.2 : 1;
+    const double factor = high_ < 1.5 * low_ ? 1.5 : margin ? 1.2 : 1;
     low_ /= factor;
     high_ *= factor;
   } else {
-    if (air) low_ = std::min(low_, 0.0);
+    if (margin) low_ = std::min(low_, 0.0);
     if (high_ <= low_) high_ = low_ + 1;
-    if (air) high_ += 0.03 * (high_ - low_);
+    if (margin) high_ += 0.03 * (high_ - low_);
   }
 }
 
@@ -64,7 +65,7 @@ bool chart_scale::shows(axis_scale kind, double v) {
   return std::isfinite(v) && (kind != axis_scale::logarithmic || v > 0);
 }
 
-double chart_scale::place(double v) const {
+double chart_scale::position(double v) const {
   if (axis_.scale == axis_scale::logarithmic) return std::log(v / low_) / std::log(high_ / low_);
   return (v - low_) / (high_ - low_);
 }
@@ -90,12 +91,12 @@ std::vector<double> chart_scale::round_values(unsigned most) const {
   return values;
 }
 
-/// Those of `values` that leave each other room.
-std::vector<chart_tick> chart_scale::thinned(const std::vector<double>& values,
-                                             unsigned most) const {
+/// Returns those of `values` that are at least 1 / `most` of the axis apart.
+std::vector<chart_tick> chart_scale::with_distance(const std::vector<double>& values,
+                                                   unsigned most) const {
   std::vector<chart_tick> kept;
   for (const double v : values) {
-    if (!kept.empty() && place(v) - place(kept.back().value) < 0.999 / most) continue;
+    if (!kept.empty() && position(v) - position(kept.back().value) < 0.999 / most) continue;
     kept.push_back({v, axis_.scale == axis_scale::category
                            ? axis_.categories[static_cast<std::size_t>(v)]
                            : tick_text(v, axis_)});
@@ -104,13 +105,34 @@ std::vector<chart_tick> chart_scale::thinned(const std::vector<double>& values,
 }
 
 std::vector<chart_tick> chart_scale::ticks(unsigned most) const {
-  return thinned(round_values(most), most);
+  return with_distance(round_values(most), most);
+}
+
+std::vector<chart_tick> chart_scale::minor_ticks(unsigned most) const {
+  std::vector<double> values;
+  if (axis_.scale == axis_scale::linear) {
+    values = round_values(5 * most);
+  } else if (axis_.scale == axis_scale::logarithmic) {
+    for (double e = std::floor(std::log10(low_)); e <= std::log10(high_); ++e)
+      for (const double factor : {1.0, 1.5, 2.0, 3.0, 4.0, 5.0, 6.0, 7.0, 8.0, 9.0})
+        if (const double v = factor * std::pow(10, e); v >= low_ && v <= high_) values.push_back(v);
+  }
+  std::vector<chart_tick> minor;
+  const std::vector<chart_tick> major = ticks(most);
+  for (const double v : values) {
+    const auto same = [&](const chart_tick& t) {
+      return std::abs(position(t.value) - position(v)) < 1e-9;
+    };
+    if (std::none_of(major.begin(), major.end(), same)) minor.push_back({v, tick_text(v, axis_)});
+  }
+  return minor;
 }
 
 std::vector<chart_tick> chart_scale::measured_ticks(unsigned most) const {
-  const bool chosen = axis_.scale != axis_scale::category && measured_.size() <= most_measured &&
-                      std::all_of(measured_.begin(), measured_.end(), is_whole);
-  return chosen ? thinned(measured_, most) : ticks(most);
+  const bool few_integers = axis_.scale != axis_scale::category &&
+                            measured_.size() <= max_measured_ticks &&
+                            std::all_of(measured_.begin(), measured_.end(), is_whole);
+  return few_integers ? with_distance(measured_, most) : ticks(most);
 }
 
 std::string short_number(double v) {

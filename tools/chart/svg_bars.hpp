@@ -1,15 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The forms of svg_chart.hpp that are bars.
+/// The bar charts of svg_chart.hpp.
 
 #include "chart/svg_frame.hpp"
 
 namespace quarry::tool {
 
-/// For each x the curves' bars, beside each other or, as layers, on top of each other.
-svg_picture standing_bars(const chart& c);
+/// Vertical bars: at each x value the bars of all curves, side by side or, as
+/// layers, stacked.
+svg_picture vertical_bars(const chart& c);
 
-/// One bar a curve, lying, the shortest first.
-svg_picture lying_bars(const chart& c);
+/// Horizontal bars: one per curve, the shortest first.
+svg_picture horizontal_bars(const chart& c);
 
 }  // namespace quarry::tool

@@ -1,13 +1,29 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Charts as SVG, for papers and pages: light background, no script, no font but the reader's.
+/// Draws charts as SVG: light background, no script, the reader's sans-serif
+/// font.
 ///
-///   lines    curves with markers, spreads as whiskers; at their right end a label each, pushed apart
-///   bars     beside each other for each x; lying, the shortest first, where there is but one x
-///   layers   bars on top of each other
+///   lines    curves with markers and error bars; a label at the right end of
+///   each curve bars     grouped vertical bars; horizontal bars, the shortest
+///   first, if there is a single x value layers   stacked bars
 ///
-/// What went wrong stays in sight: a hollow marker where requests were refused, a red ring where blocks
-/// were corrupt or misaligned, a red cross on the x axis for what was lost.
+/// A point that is not good stays visible: a hollow marker if allocations
+/// failed, a red ring if blocks were corrupt or misaligned, a red cross on the
+/// x axis if the point was lost.
+///
+/// The page of `quarry report` shows the same SVG. Its script finds the parts
+/// by these attributes:
+///
+///   g.chart       data-form (lines, vertical, layers, horizontal), data-frame
+///   ("left right top bottom"),
+///                 data-y ("log" or "linear"), data-top (height of the heading)
+///   g.curve       data-name; class cN names the colour N, which the attribute
+///   `color` holds .point        data-index: the index of the point in its
+///   curve; a group at the position of the
+///                 point in a line chart, the bar itself in a bar chart
+///   g.tick        a tick of the y axis of a line chart; g.tick.minor is hidden
+///   until the axis is enlarged g.label       the name of the curve beside the
+///   frame; path.cross a lost point on the x axis
 
 #include "chart/chart.hpp"
 
@@ -18,7 +34,7 @@ namespace quarry::tool {
 
 std::string chart_svg(const chart& c);
 
-/// Several in one picture, from left to right.
+/// Draws several charts side by side.
 std::string chart_svg(const std::vector<chart>& charts);
 
 }  // namespace quarry::tool

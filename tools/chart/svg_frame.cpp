@@ -12,26 +12,27 @@
 namespace quarry::tool {
 namespace {
 
-constexpr double label_gap = 26, sample_room = 34;
-constexpr double letter = 6.4;  // width of most, at 12 pixels
+constexpr double label_gap = 26, sample_width = 34;
+constexpr double letter_width = 6.4;  // mean, for a font size of 12
 
 double text_width(std::string_view text) {
-  return letter * static_cast<double>(std::count_if(text.begin(), text.end(),
-                                                    [](char c) { return (c & 0xc0) != 0x80; }));
+  return letter_width * static_cast<double>(std::count_if(
+                            text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-/// None over another, all between top and bottom if they fit.
-std::vector<double> spread(std::vector<double> wishes, const svg_frame& f) {
-  std::vector<std::size_t> order(wishes.size());
+/// Moves the y coordinates apart by at least a row, inside the frame if they
+/// fit.
+std::vector<double> without_overlap(std::vector<double> wanted, const svg_frame& f) {
+  std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), std::size_t{0});
   std::stable_sort(order.begin(), order.end(),
-                   [&](std::size_t a, std::size_t b) { return wishes[a] < wishes[b]; });
+                   [&](std::size_t a, std::size_t b) { return wanted[a] < wanted[b]; });
   double free = f.top;
-  for (const std::size_t i : order) free = (wishes[i] = std::max(wishes[i], free)) + svg_row;
+  for (const std::size_t i : order) free = (wanted[i] = std::max(wanted[i], free)) + svg_row;
   free = f.bottom;
   for (auto i = order.rbegin(); i != order.rend(); ++i)
-    free = (wishes[*i] = std::min(wishes[*i], free)) - svg_row;
-  return wishes;
+    free = (wanted[*i] = std::min(wanted[*i], free)) - svg_row;
+  return wanted;
 }
 
 }  // namespace
@@ -47,27 +48,35 @@ double picture_width(const chart& c, double least) {
 double label_width(const chart& c) {
   double longest = 0;
   for (const chart_curve& curve : c.curves) longest = std::max(longest, text_width(curve.name));
-  return label_gap + sample_room + longest + 12;
+  return label_gap + sample_width + longest + 12;
 }
 
 std::string svg_heading(const chart& c) {
   return fmt::format(
-      "<text x=\"16\" y=\"22\" font-size=\"15\" font-weight=\"bold\">{}</text>\n"
-      "<text x=\"16\" y=\"40\" fill=\"#555\">{}</text>\n",
+      "<g class=\"heading\">\n"
+      "<text x=\"16\" y=\"22\" font-size=\"15\" "
+      "font-weight=\"bold\">{}</text>\n"
+      "<text x=\"16\" y=\"40\" fill=\"#555\">{}</text>\n</g>\n",
       xml_escaped(c.title), xml_escaped(c.subtitle));
 }
 
 std::string svg_y_axis(const svg_frame& f, const chart_scale& scale, const chart_axis& axis) {
+  constexpr unsigned most = 9;
   std::string out;
-  for (const chart_tick& t : scale.ticks(9)) {
-    const double y = f.y(scale.place(t.value));
+  const auto add = [&](const chart_tick& t, std::string_view attributes) {
     out += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#e2e2e2\"/>\n"
-        "<text x=\"{3:.1f}\" y=\"{4:.1f}\" text-anchor=\"end\">{5}</text>\n",
-        f.left, f.right, y, f.left - 7, y + 4, xml_escaped(t.text));
-  }
+        "<g {}transform=\"translate(0 {:.1f})\"><line class=\"grid\" "
+        "x1=\"{:.1f}\" "
+        "x2=\"{:.1f}\" stroke=\"#e2e2e2\"/><text x=\"{:.1f}\" y=\"4\" "
+        "text-anchor=\"end\">{}</text></g>\n",
+        attributes, f.y(scale.position(t.value)), f.left, f.right, f.left - 7, xml_escaped(t.text));
+  };
+  for (const chart_tick& t : scale.ticks(most)) add(t, "class=\"tick\" ");
+  for (const chart_tick& t : scale.minor_ticks(most))
+    add(t, "class=\"tick minor\" display=\"none\" ");
   return out + fmt::format(
-                   "<text x=\"18\" y=\"{0:.1f}\" text-anchor=\"middle\" "
+                   "<text class=\"axis\" x=\"18\" y=\"{0:.1f}\" "
+                   "text-anchor=\"middle\" "
                    "transform=\"rotate(-90 18 {0:.1f})\">{1}</text>\n",
                    (f.top + f.bottom) / 2, xml_escaped(axis.title()));
 }
@@ -76,34 +85,44 @@ svg_axis_text svg_x_axis(const svg_frame& f, const chart_scale& scale, const cha
                          const std::vector<chart_tick>& ticks) {
   double longest = 0;
   for (const chart_tick& t : ticks) longest = std::max(longest, text_width(t.text));
-  const bool leans = (longest + 6) * static_cast<double>(ticks.size()) > f.right - f.left;
+  const bool rotated = (longest + 6) * static_cast<double>(ticks.size()) > f.right - f.left;
   std::string out = fmt::format(
-      "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\"/>\n",
+      "<line x1=\"{0:.1f}\" x2=\"{1:.1f}\" y1=\"{2:.1f}\" "
+      "y2=\"{2:.1f}\" stroke=\"#888\"/>\n",
       f.left, f.right, f.bottom);
   for (const chart_tick& t : ticks)
     out += fmt::format(
-        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" stroke=\"#888\"/>\n"
+        "<line x1=\"{0:.1f}\" x2=\"{0:.1f}\" y1=\"{1:.1f}\" y2=\"{2:.1f}\" "
+        "stroke=\"#888\"/>\n"
         "<text x=\"{0:.1f}\" y=\"{3:.1f}\" {4}>{5}</text>\n",
-        f.x(scale.place(t.value)), f.bottom, f.bottom + 4, f.bottom + 18,
-        leans ? fmt::format("text-anchor=\"end\" transform=\"rotate(-30 {:.1f} {:.1f})\"",
-                            f.x(scale.place(t.value)), f.bottom + 14)
-              : "text-anchor=\"middle\"",
+        f.x(scale.position(t.value)), f.bottom, f.bottom + 4, f.bottom + 18,
+        rotated ? fmt::format("text-anchor=\"end\" transform=\"rotate(-30 {:.1f} {:.1f})\"",
+                              f.x(scale.position(t.value)), f.bottom + 14)
+                : "text-anchor=\"middle\"",
         xml_escaped(t.text));
-  const double below = leans ? 24 + longest / 2 : 22;
+  const double below = rotated ? 24 + longest / 2 : 22;
   out += fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\" text-anchor=\"middle\">{}</text>\n",
                      (f.left + f.right) / 2, f.bottom + below + 16, xml_escaped(axis.title()));
   return {out, below + 30};
 }
 
-std::string svg_labels(const chart& c, const svg_frame& f, const std::vector<double>& wishes) {
-  const std::vector<double> places = spread(wishes, f);
-  const double x = f.right + label_gap;
-  std::string out;
+std::vector<std::string> svg_labels(const chart& c, const svg_frame& f,
+                                    const std::vector<double>& preferred) {
+  const std::vector<double> rows = without_overlap(preferred, f);
+  std::vector<std::string> labels;
   for (std::size_t i = 0; i < c.curves.size(); ++i)
-    out += svg_sample(c.curves[i].look, c.form, x, places[i]) +
-           fmt::format("<text x=\"{:.1f}\" y=\"{:.1f}\">{}</text>\n", x + sample_room,
-                       places[i] + 4, xml_escaped(c.curves[i].name));
-  return out;
+    labels.push_back(
+        fmt::format("<g class=\"label\" transform=\"translate({:.1f} {:.1f})\">\n{}<text "
+                    "x=\"{}\" y=\"4\" fill=\"#222\">{}</text></g>\n",
+                    f.right + label_gap, rows[i], svg_sample(c.curves[i].style, c.form, 0, 0),
+                    sample_width, xml_escaped(c.curves[i].name)));
+  return labels;
+}
+
+std::string svg_curve_start(const chart_curve& curve, std::string_view attributes) {
+  return fmt::format("<g class=\"curve c{}\" color=\"{}\" data-name=\"{}\"{}>\n",
+                     curve.style.colour, light_colours[curve.style.colour], xml_escaped(curve.name),
+                     attributes);
 }
 
 std::string xml_escaped(std::string_view text) {

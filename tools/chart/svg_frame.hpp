@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What charts of every form have in common: the frame, its axes, titles and labels.
+/// The parts that all forms of charts share: frame, axes, heading and labels.
 
 #include "chart/scale.hpp"
 
@@ -10,27 +10,33 @@
 
 namespace quarry::tool {
 
+/// The rectangle in which curves are drawn. Positions on its axes are in [0,
+/// 1], y upwards.
+struct svg_frame {
+  double left, right, top, bottom;
+  double x(double position) const { return left + (right - left) * position; }
+  double y(double position) const { return bottom - (bottom - top) * position; }
+};
+
+/// A drawn chart, with what the script of the report's page needs to know of it
+/// (svg_chart.hpp).
 struct svg_picture {
   double width, height;
   std::string body;
-};
-
-/// The part of a picture that curves are drawn in; shares of it are in [0, 1], y upwards.
-struct svg_frame {
-  double left, right, top, bottom;
-  double x(double share) const { return left + (right - left) * share; }
-  double y(double share) const { return bottom - (bottom - top) * share; }
+  std::string_view form;
+  svg_frame frame;
 };
 
 inline constexpr double svg_left = 74, svg_top = 58, svg_row = 15;
 
-/// Tall enough for a label a curve.
+/// Returns a height that has room for one label per curve.
 double frame_height(const chart& c);
 
 std::string svg_heading(const chart& c);
 std::string svg_y_axis(const svg_frame& f, const chart_scale& scale, const chart_axis& axis);
 
-/// Ticks and title under the frame; long ticks lean.
+/// Ticks and title below the frame. Tick labels that are too long for their
+/// distance are rotated.
 struct svg_axis_text {
   std::string body;
   double height;
@@ -38,14 +44,21 @@ struct svg_axis_text {
 svg_axis_text svg_x_axis(const svg_frame& f, const chart_scale& scale, const chart_axis& axis,
                          const std::vector<chart_tick>& ticks);
 
-/// The curves' names at the right of the frame, each as near as can be to the height it wishes for.
-std::string svg_labels(const chart& c, const svg_frame& f, const std::vector<double>& wishes);
+/// Returns one label per curve for the right side of the frame, each as near as
+/// possible to its preferred y coordinate, without overlaps.
+std::vector<std::string> svg_labels(const chart& c, const svg_frame& f,
+                                    const std::vector<double>& preferred);
 double label_width(const chart& c);
 
-/// Wide enough for the frame, what stands beside it, and the titles.
+/// Opens the group of a curve; "</g>\n" closes it. `attributes` are added to
+/// the element.
+std::string svg_curve_start(const chart_curve& curve, std::string_view attributes = "");
+
+/// Returns the width of a picture: at least `least`, and enough for the
+/// heading.
 double picture_width(const chart& c, double least);
 
-/// `text` with what XML takes for its own replaced.
+/// Replaces the characters that XML reserves.
 std::string xml_escaped(std::string_view text);
 
 }  // namespace quarry::tool

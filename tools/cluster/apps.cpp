@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry cluster barnes-hut, delaunay, list-exchange: the applications of Lyberis et al. (2012).
+/// `quarry cluster barnes-hut`, `delaunay` and `list-exchange`: the applications of Lyberis et al.
+/// (2012).
 
 #include "cluster/command.hpp"
 #include "cluster/engine.hpp"
@@ -21,20 +22,25 @@ template <class Draw>
 void write_picture(const std::string& file, Draw draw) {
   std::ofstream out(file);
   draw(out);
-  if (!out) throw input_error("can not write " + file);
+  if (!out) throw input_error("cannot write " + file);
 }
 
-/// Prints at worker 0; every worker returns the exit code that it knows of.
-int conclude(const cluster_options& o, const nlohmann::ordered_json& line,
-             const std::function<void()>& say) {
-  if (o.json) {
-    fmt::print("{}\n", line.dump());
-  } else {
-    print_summary(line);
-    say();
+unsigned ranks_of(cluster::worker& w) {
+  const cluster::shape& tree = w.tree();
+  return tree.workers() + tree.schedulers();
+}
+
+/// Called by worker 0 alone: writes the records of the run, or prints it as text. `app_options` is
+/// the command line of the application; `print_details` prints what print_summary() does not know.
+int finish(const cluster_options& o, cluster::worker& w, const cluster_json& run,
+           const std::string& app_options, const std::function<void()>& print_details) {
+  write_records(run_records(run, o.network(), o.command(app_options, ranks_of(w))), o.json, o.out);
+  if (!o.json) {
+    print_summary(run);
+    print_details();
   }
   std::fflush(stdout);
-  return line["correct"].get<bool>() ? exit_success : exit_check_failed;
+  return run["correct"].get<bool>() ? exit_success : exit_check_failed;
 }
 
 // ---- Barnes-Hut ---------------------------------------------------------------------------------
@@ -65,21 +71,23 @@ int run_bodies(const bodies_options& o, cluster::worker& w) {
   if (w.number() != 0) return r.correct ? exit_success : exit_check_failed;
   if (!o.picture.empty())
     write_picture(o.picture, [&](std::ostream& out) { apps::draw_bodies(out, r.bodies); });
-  nlohmann::ordered_json line = summary("barnes-hut", o, w, all);
-  line["bodies"] = o.bodies;
-  line["steps"] = o.steps;
-  line["imbalance"] = r.imbalance;
+  cluster_json run = summarise_run("barnes-hut", o, w, all);
+  run["bodies"] = o.bodies;
+  run["steps"] = o.steps;
+  run["imbalance"] = r.imbalance;
   if (o.check) {
-    line["force_error"] = r.force_error;
-    line["energy_drift"] = r.energy_drift;
-    line["momentum_drift"] = r.momentum_drift;
+    run["force_error"] = r.force_error;
+    run["energy_drift"] = r.energy_drift;
+    run["momentum_drift"] = r.momentum_drift;
   }
-  return conclude(o, line, [&] {
-    fmt::print("{} forces between bodies and cells; most loaded worker {:.2f} of the mean\n",
-               grouped(line["work"].get<std::uint64_t>()), r.imbalance);
+  const std::string command =
+      fmt::format("barnes-hut --bodies {} --steps {} --theta {}", o.bodies, o.steps, o.theta);
+  return finish(o, w, run, command, [&] {
+    fmt::print("{} forces between bodies and cells; load of the busiest worker / mean {:.2f}\n",
+               grouped(run["work"].get<std::uint64_t>()), r.imbalance);
     if (o.check)
-      fmt::print("Checked: forces off by {:.2g}, energy drift {:.2g}, momentum drift {:.2g}: {}\n",
-                 r.force_error, r.energy_drift, r.momentum_drift, r.correct ? "good" : "WRONG");
+      fmt::print("Checked: force error {:.2g}, energy drift {:.2g}, momentum drift {:.2g}: {}\n",
+                 r.force_error, r.energy_drift, r.momentum_drift, r.correct ? "correct" : "WRONG");
   });
 }
 
@@ -113,16 +121,18 @@ int run_mesh(const mesh_options& o, cluster::worker& w) {
     write_picture(o.picture, [&](std::ostream& out) {
       apps::draw_mesh(out, r.mesh, std::int32_t{1} << ao.grid_bits);
     });
-  nlohmann::ordered_json line = summary("delaunay", o, w, all);
-  line["points"] = o.points;
-  line["triangles"] = r.triangles;
-  line["left_after_rotations"] = r.left_after_rotations;
-  return conclude(o, line, [&] {
-    fmt::print("{} triangles; {} points were left after the rotations and added at the end\n",
+  cluster_json run = summarise_run("delaunay", o, w, all);
+  run["points"] = o.points;
+  run["triangles"] = r.triangles;
+  run["left_after_rotations"] = r.left_after_rotations;
+  const std::string command =
+      fmt::format("delaunay --points {}{}", o.points, o.hand_over ? " --hand-over" : "");
+  return finish(o, w, run, command, [&] {
+    fmt::print("{} triangles; {} points remained after the rotations and were added at the end\n",
                grouped(r.triangles), grouped(r.left_after_rotations));
     if (o.check)
-      fmt::print("Checked: all points, empty circles, Euler's formula: {}\n",
-                 r.correct ? "good" : "WRONG: " + r.fault);
+      fmt::print("Checked: every point, empty circumcircles, Euler's formula: {}\n",
+                 r.correct ? "correct" : "WRONG: " + r.fault);
   });
 }
 
@@ -133,12 +143,13 @@ struct lists_options : cluster_options {
   std::uint64_t rounds = 1;
 };
 
-/// What a node costs to allocate, nothing else: nanoseconds and messages.
+/// The cost of one allocation of a node.
 struct allocation_cost {
   double nanoseconds = 0;
   double messages = 0;
 };
-allocation_cost cost_of_nodes(cluster::worker& w, std::uint64_t nodes) {
+/// Collective. Allocates `nodes` nodes in a new region and returns the mean cost of a call.
+allocation_cost measure_allocation(cluster::worker& w, std::uint64_t nodes) {
   w.barrier();
   const cluster::rid region =
       apps::value_or_throw(w.create_region(cluster::root), "create a region");
@@ -166,46 +177,50 @@ int run_lists(const lists_options& o, cluster::worker& w) {
   };
   const apps::list_exchange_result whole = apps::run(w, ao);
   const std::vector<worker_report> all = collect(w, report_of(whole, w.statistics()));
-  const allocation_cost cost = cost_of_nodes(w, 10 * o.nodes);
+  const allocation_cost cost = measure_allocation(w, 10 * o.nodes);
   bool correct = whole.correct;
   double by_node_seconds[2] = {};
   bool has_by_node = false;
-  for (const by_node how : {by_node::one_sided, by_node::request_reply}) {
-    const auto r = exchange_by_node(o, w, how, ao);
+  for (const node_access access : {node_access::one_sided, node_access::request_reply}) {
+    const auto r = exchange_by_node(o, w, access, ao);
     if (!r) continue;
     has_by_node = true;
     correct = correct && r->correct;
     for (const worker_report& x : collect(w, report_of(*r, {})))
-      by_node_seconds[static_cast<int>(how)] =
-          std::max(by_node_seconds[static_cast<int>(how)], x.time.total());
+      by_node_seconds[static_cast<int>(access)] =
+          std::max(by_node_seconds[static_cast<int>(access)], x.time.total());
   }
   if (w.number() != 0) return correct ? exit_success : exit_check_failed;
-  nlohmann::ordered_json line = summary("list-exchange", o, w, all);
-  line["nodes"] = o.nodes;
-  line["correct"] = line["correct"].get<bool>() && correct;
-  line["allocation_ns"] = cost.nanoseconds;
-  line["allocation_messages"] = cost.messages;
-  const double seconds = line["seconds"].get<double>();
+  cluster_json run = summarise_run("list-exchange", o, w, all);
+  run["nodes"] = o.nodes;
+  run["correct"] = run["correct"].get<bool>() && correct;
+  run["allocation_ns"] = cost.nanoseconds;
+  run["allocation_messages"] = cost.messages;
+  const double seconds = run["seconds"].get<double>();
   if (has_by_node) {
-    line["one_sided_seconds"] = by_node_seconds[0];
-    line["request_reply_seconds"] = by_node_seconds[1];
-    line["times_faster_than_one_sided"] = by_node_seconds[0] / seconds;
-    line["times_faster_than_request_reply"] = by_node_seconds[1] / seconds;
+    run["one_sided_seconds"] = by_node_seconds[0];
+    run["request_reply_seconds"] = by_node_seconds[1];
+    run["times_faster_than_one_sided"] = by_node_seconds[0] / seconds;
+    run["times_faster_than_request_reply"] = by_node_seconds[1] / seconds;
   }
-  return conclude(o, line, [&] {
-    fmt::print("Lists of {} nodes of 256 B, built, exchanged whole, changed and given back: {}\n",
-               grouped(o.nodes), line["correct"].get<bool>() ? "all as expected" : "WRONG");
-    fmt::print("An allocation: {:.0f} ns, {:.4f} messages\n", cost.nanoseconds, cost.messages);
+  const std::string command =
+      fmt::format("list-exchange --nodes {} --rounds {}", o.nodes, o.rounds);
+  return finish(o, w, run, command, [&] {
+    fmt::print("Lists of {} nodes of 256 B, built, exchanged as regions, changed, returned: {}\n",
+               grouped(o.nodes), run["correct"].get<bool>() ? "correct" : "WRONG");
+    fmt::print("Allocation: {:.0f} ns, {:.4f} messages per call\n", cost.nanoseconds,
+               cost.messages);
     if (has_by_node)
       fmt::print(
-          "Node by node: {:.4g} s by one-sided get and put ({:.1f} times as long), {:.4g} s by "
+          "Node by node: {:.4g} s with one-sided get and put ({:.1f} times as long), {:.4g} s with "
           "request and reply ({:.1f} times)\n",
           by_node_seconds[0], by_node_seconds[0] / seconds, by_node_seconds[1],
           by_node_seconds[1] / seconds);
   });
 }
 
-/// Checked before a cluster is started: what the applications need of the number of workers.
+/// Returns the number of workers of the simulated network, 0 under mpirun. The applications check
+/// it before the cluster starts.
 unsigned workers_of(const cluster_options& o) {
   return o.simulate == 0
              ? 0
@@ -218,11 +233,10 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   {
     auto o = std::make_shared<bodies_options>();
     CLI::App* command = cluster.add_subcommand(
-        "barnes-hut",
-        "Bodies under gravity: an oct-tree, a region a level; a power of two of workers");
-    add_count(*command, "--bodies", o->bodies, "How many", 2);
-    add_count(*command, "--steps", o->steps, "Of time", 1);
-    command->add_option("--theta", o->theta, "Cells are opened nearer than their size / theta")
+        "barnes-hut", "N-body simulation: an octree with a region per level; needs 2^k workers");
+    add_count(*command, "--bodies", o->bodies, "Number of bodies", 2);
+    add_count(*command, "--steps", o->steps, "Number of time steps", 1);
+    command->add_option("--theta", o->theta, "Open cells that are nearer than their size / theta")
         ->check(CLI::Range(0.0, 1.0));
     command->add_flag("!--no-check", o->check, "Skip the comparison with a sum over all pairs");
     command->add_option("--picture", o->picture, "Draw the bodies into this SVG file");
@@ -239,10 +253,9 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   {
     auto o = std::make_shared<mesh_options>();
     CLI::App* command = cluster.add_subcommand(
-        "delaunay",
-        "Triangulation of points over a hierarchy of regions; a power of four of workers");
-    add_count(*command, "--points", o->points, "How many", 3);
-    command->add_flag("--hand-over", o->hand_over, "Move quadrants instead of copying them");
+        "delaunay", "Delaunay triangulation over a hierarchy of regions; needs 4^k workers");
+    add_count(*command, "--points", o->points, "Number of points", 3);
+    command->add_flag("--hand-over", o->hand_over, "Hand quadrants over instead of copying them");
     command->add_flag("!--no-check", o->check, "Skip the check of all triangles");
     command->add_option("--picture", o->picture, "Draw the triangles into this SVG file");
     add_cluster_options(*command, *o);
@@ -259,10 +272,10 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   {
     auto o = std::make_shared<lists_options>();
     CLI::App* command = cluster.add_subcommand(
-        "list-exchange", "Linked lists exchanged as whole regions, and node by node under mpirun");
-    add_count(*command, "--nodes", o->nodes, "Of each worker's list", 1);
-    add_count(*command, "--rounds", o->rounds, "Through all pairs", 1);
-    o->apart = true;  // whole regions are copied, and nothing is handed over
+        "list-exchange", "Exchange linked lists as whole regions; under mpirun also node by node");
+    add_count(*command, "--nodes", o->nodes, "Nodes in the list of each worker", 1);
+    add_count(*command, "--rounds", o->rounds, "Number of rounds through all pairs of workers", 1);
+    o->separate_memory = true;  // regions are copied; there are no hand-overs
     add_cluster_options(*command, *o);
     command->callback([o, &chosen] {
       chosen = [o] { return on_cluster(*o, [&](cluster::worker& w) { return run_lists(*o, w); }); };

@@ -4,17 +4,17 @@
 namespace quarry::tool {
 
 void add_cluster(CLI::App& app, action& chosen) {
-  CLI::App* cluster =
-      app.add_subcommand("cluster", "Regions across processes: under mpirun, or simulated");
+  CLI::App* cluster = app.add_subcommand(
+      "cluster", "Run programs on regions across processes, under mpirun or simulated");
   cluster->require_subcommand(1, 1);
   cluster->footer(
       "Examples:\n"
       "  mpirun -n 5 quarry cluster barnes-hut --bodies 10000\n"
       "  quarry cluster delaunay --simulate 17 --picture mesh.svg\n"
-      "  quarry cluster scaling --most 8192 --plot scaling.svg");
+      "  quarry cluster scaling --most 8192 --plot scaling.svg\n"
+      "  quarry cluster delaunay --simulate 5 --out runs.jsonl && quarry report runs.jsonl");
   add_cluster_apps(*cluster, chosen);
   add_cluster_scaling(*cluster, chosen);
-  add_cluster_plot(*cluster, chosen);
 }
 
 }  // namespace quarry::tool

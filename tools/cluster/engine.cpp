@@ -9,29 +9,42 @@
 
 namespace quarry::tool {
 
+std::string cluster_options::command(const std::string& app, unsigned ranks) const {
+  const cluster::ratios usual;
+  std::string text = fmt::format("quarry cluster {}", app);
+  if (schedulers_each != usual.schedulers_each)
+    text += fmt::format(" --schedulers-each {}", schedulers_each);
+  if (workers_each != usual.workers_each) text += fmt::format(" --workers-each {}", workers_each);
+  if (seed != 1) text += fmt::format(" --seed {}", seed);
+  if (no_leases) text += " --no-leases";
+  return simulate != 0 ? fmt::format("{} --simulate {}", text, simulate)
+                       : fmt::format("mpirun -n {} {}", ranks, text);
+}
+
 void add_cluster_options(CLI::App& command, cluster_options& o) {
   add_count(command, "--simulate", o.simulate,
-            "This many ranks, schedulers included, in one process and virtual time", 2, 100'000);
+            "Simulate a network of N ranks (workers and schedulers) in virtual time", 2, 100'000);
   add_count(command, "--schedulers-each", o.schedulers_each,
-            "At most so many schedulers below a scheduler", 2, 100'000);
-  add_count(command, "--workers-each", o.workers_each, "At most so many workers below one", 1,
-            100'000);
-  add_count(command, "--seed", o.seed, "Decides everything random");
-  command.add_flag("--no-leases", o.asks, "Every allocation asks a scheduler");
+            "Maximum number of schedulers below a scheduler", 2, 100'000);
+  add_count(command, "--workers-each", o.workers_each,
+            "Maximum number of workers below a scheduler", 1, 100'000);
+  add_count(command, "--seed", o.seed, "Seed of the input and of the simulated delays");
+  command.add_flag("--no-leases", o.no_leases, "Send a message for every allocation");
   command.add_flag(
-      "--apart,!--together", o.apart,
+      "--apart,!--together", o.separate_memory,
       fmt::format("Workers of a host share no memory: huge pages, but hand-overs copy{}",
-                  o.apart ? " (so it is, unless --together)" : ""));
-  command.add_flag("--status", o.status, "A line on stderr every second");
-  command.add_flag("--json", o.json, "Print one line of JSON");
+                  o.separate_memory ? " (default; --together shares it)" : ""));
+  command.add_flag("--status", o.status, "Print the progress to stderr every second");
+  command.add_flag("--json", o.json, "Print records (one JSON object per line) for quarry report");
+  command.add_option("--out", o.out, "Append the records to this file")->type_name("FILE");
 }
 
 namespace {
 
-/// A line a second: how far the simulation is, and how the load is spread.
-class simulated_status {
+/// Prints a line per second: messages so far, and how evenly regions are spread over schedulers.
+class simulation_status {
  public:
-  explicit simulated_status(const cluster::simulation& s) : sim_(&s) {}
+  explicit simulation_status(const cluster::simulation& s) : sim_(&s) {}
   void operator()(std::uint64_t events) {
     if (events % 4096 != 0) return;
     const auto now = std::chrono::steady_clock::now();
@@ -45,7 +58,7 @@ class simulated_status {
       messages += s.messages;
       served += s.served;
     }
-    fmt::print(stderr, "{} messages, {} requests served, regions of a scheduler {} to {}\n",
+    fmt::print(stderr, "{} messages, {} requests served, {} to {} regions per scheduler\n",
                grouped(messages), grouped(served), least, most);
   }
 
@@ -60,10 +73,10 @@ int simulate(const cluster_options& o, const std::function<int(cluster::worker&)
   so.workers = cluster::shape::for_nodes(static_cast<unsigned>(o.simulate), so.tree).workers();
   so.seed = o.seed;
   so.measure = true;
-  so.worker.leases = !o.asks;
+  so.worker.leases = !o.no_leases;
   so.stack = std::size_t{1} << 20;
   cluster::simulation s(so);
-  if (o.status) s.after_event = simulated_status(s);
+  if (o.status) s.after_event = simulation_status(s);
   int result = 0;
   s.run([&](cluster::worker& w) { result = std::max(result, program(w)); });
   if (const std::string fault = s.check_invariants(); !fault.empty()) throw error(fault);
@@ -81,9 +94,9 @@ bool is_under_mpirun() {
 int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
   if (o.simulate != 0) return simulate(o, program);
   if (!built_with_mpi())
-    throw input_error("this program was built without MPI: give --simulate RANKS");
+    throw input_error("this program was built without MPI; use --simulate RANKS");
   if (!is_under_mpirun())
-    throw input_error("start it with mpirun -n RANKS, or give --simulate RANKS");
+    throw input_error("not started by mpirun; use mpirun -n RANKS, or --simulate RANKS");
   return run_under_mpi(o, program);
 }
 
@@ -100,8 +113,8 @@ std::vector<worker_report> collect(cluster::worker& w, const worker_report& mine
   return all;
 }
 
-nlohmann::ordered_json summary(const std::string& app, const cluster_options& o, cluster::worker& w,
-                               const std::vector<worker_report>& all) {
+cluster_json summarise_run(const std::string& app, const cluster_options& o, cluster::worker& w,
+                           const std::vector<worker_report>& all) {
   apps::time_shares sum;
   cluster::worker_statistics calls;
   double longest = 0;
@@ -120,47 +133,47 @@ nlohmann::ordered_json summary(const std::string& app, const cluster_options& o,
   }
   const cluster::shape& tree = w.tree();
   const double workers = static_cast<double>(all.size());
-  nlohmann::ordered_json line;
-  line["app"] = app;
-  line["network"] = o.simulate != 0 ? "simulated" : "mpi";
-  line["workers"] = tree.workers();
-  line["schedulers"] = tree.schedulers();
-  line["levels"] = tree.levels();
-  line["leases"] = !o.asks;
-  line["seconds"] = longest;
-  // Means of the workers, as in the paper's figures.
-  line["computation"] = sum.computation / workers;
-  line["worker_communication"] = sum.workers / workers;
-  line["scheduler_communication"] = sum.schedulers / workers;
-  line["calls"] = calls.calls;
-  line["allocations"] = calls.allocations;
-  line["messages_per_call"] = static_cast<double>(calls.messages) /
-                              static_cast<double>(std::max<std::uint64_t>(calls.calls, 1));
-  line["bytes_sent"] = calls.bytes_sent;
-  line["work"] = work;
-  line["correct"] = correct;
-  return line;
+  cluster_json run;
+  run["app"] = app;
+  run["network"] = o.simulate != 0 ? "simulated" : "mpi";
+  run["workers"] = tree.workers();
+  run["schedulers"] = tree.schedulers();
+  run["levels"] = tree.levels();
+  run["leases"] = !o.no_leases;
+  run["seconds"] = longest;
+  // Means over the workers, as in Figure 4 of Lyberis et al. (2012).
+  run["computation"] = sum.computation / workers;
+  run["worker_communication"] = sum.workers / workers;
+  run["scheduler_communication"] = sum.schedulers / workers;
+  run["calls"] = calls.calls;
+  run["allocations"] = calls.allocations;
+  run["messages_per_call"] = static_cast<double>(calls.messages) /
+                             static_cast<double>(std::max<std::uint64_t>(calls.calls, 1));
+  run["bytes_sent"] = calls.bytes_sent;
+  run["work"] = work;
+  run["correct"] = correct;
+  return run;
 }
 
-void print_summary(const nlohmann::ordered_json& line) {
-  const auto percent = [&](const char* share) {
-    const double all = line["computation"].get<double>() +
-                       line["worker_communication"].get<double>() +
-                       line["scheduler_communication"].get<double>();
-    return all == 0 ? 0 : 100 * line[share].get<double>() / all;
+void print_summary(const cluster_json& run) {
+  const auto percent = [&](const char* activity) {
+    const double all = run["computation"].get<double>() +
+                       run["worker_communication"].get<double>() +
+                       run["scheduler_communication"].get<double>();
+    return all == 0 ? 0 : 100 * run[activity].get<double>() / all;
   };
-  fmt::print("{} workers under {} scheduler{} in {} level{}, {}\n", line["workers"].get<unsigned>(),
-             line["schedulers"].get<unsigned>(), line["schedulers"] == 1 ? "" : "s",
-             line["levels"].get<unsigned>(), line["levels"] == 1 ? "" : "s",
-             line["network"].get<std::string>());
+  fmt::print("{} workers under {} scheduler{} in {} level{}, {}\n", run["workers"].get<unsigned>(),
+             run["schedulers"].get<unsigned>(), run["schedulers"] == 1 ? "" : "s",
+             run["levels"].get<unsigned>(), run["levels"] == 1 ? "" : "s",
+             run["network"].get<std::string>());
   fmt::print(
       "{:.4g} s: {:.0f} % computation, {:.0f} % waiting for workers, {:.0f} % for schedulers\n",
-      line["seconds"].get<double>(), percent("computation"), percent("worker_communication"),
+      run["seconds"].get<double>(), percent("computation"), percent("worker_communication"),
       percent("scheduler_communication"));
-  fmt::print("{} allocations, {:.3f} messages a call, {} sent between workers\n",
-             grouped(line["allocations"].get<std::uint64_t>()),
-             line["messages_per_call"].get<double>(),
-             to_text(bytes(line["bytes_sent"].get<std::uint64_t>())));
+  fmt::print("{} allocations, {:.3f} messages per call, {} sent between workers\n",
+             grouped(run["allocations"].get<std::uint64_t>()),
+             run["messages_per_call"].get<double>(),
+             to_text(bytes(run["bytes_sent"].get<std::uint64_t>())));
 }
 
 }  // namespace quarry::tool

@@ -1,16 +1,16 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// How a subcommand's program becomes a cluster: real processes under mpirun, or all in one.
+/// Runs the program of a subcommand on a cluster: as MPI processes under mpirun, or in the
+/// simulated network, where all ranks are fibers of one process and time is virtual.
 
+#include "cluster/records.hpp"
 #include "common/command.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 
-#include <apps/common/phases.hpp>
 #include <apps/common/mailbox.hpp>
+#include <apps/common/phases.hpp>
 #include <apps/list_exchange/list_exchange.hpp>
-
-#include <nlohmann/json.hpp>
 
 #include <functional>
 #include <optional>
@@ -18,49 +18,60 @@
 
 namespace quarry::tool {
 
+/// The options that all applications share.
 struct cluster_options {
-  std::uint64_t simulate = 0;  // ranks; 0: under mpirun
+  std::uint64_t simulate = 0;  // ranks of the simulated network; 0: run under mpirun
   std::uint64_t schedulers_each = cluster::ratios{}.schedulers_each;
   std::uint64_t workers_each = cluster::ratios{}.workers_each;
   std::uint64_t seed = 1;
-  bool asks = false;    // no leases
-  bool status = false;  // a line a second
-  bool apart = false;   // workers of a host share no memory
+  bool no_leases = false;
+  bool status = false;           // print the progress every second
+  bool separate_memory = false;  // workers of a host share no memory
   bool json = false;
+  std::string out;  // records are appended to this file
 
   cluster::ratios tree() const {
     return {static_cast<unsigned>(schedulers_each), static_cast<unsigned>(workers_each)};
   }
+  cluster_network network() const {
+    return simulate != 0 ? cluster_network::simulated : cluster_network::mpi;
+  }
+  /// Returns the command line that repeats the run: `app` and its own options, then the shared
+  /// ones.
+  std::string command(const std::string& app, unsigned ranks) const;
 };
 
 void add_cluster_options(CLI::App& command, cluster_options& o);
 
-/// Runs it on every worker. 0, or the largest number that one returned.
+/// Runs `program` on every worker. Returns the largest value that a worker returned.
 int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program);
 
-/// Whether this program was built with MPI, and what it does with it.
+/// What the build offers: mpi.cpp implements these with MPI, no_mpi.cpp without.
 bool built_with_mpi();
 int run_under_mpi(const cluster_options& o, const std::function<int(cluster::worker&)>& program);
-enum class by_node { one_sided, request_reply };
-/// The list exchange without regions; nothing: in a simulation, which has no MPI.
+
+/// How the list exchange without regions moves a node.
+enum class node_access { one_sided, request_reply };
+/// Runs the list exchange node by node, without regions. Returns nothing in the simulated network,
+/// which has no MPI.
 std::optional<apps::list_exchange_result> exchange_by_node(const cluster_options& o,
-                                                           cluster::worker& w, by_node how,
+                                                           cluster::worker& w, node_access access,
                                                            const apps::list_exchange_options& what);
 
-/// What one worker did, and all together.
+/// The measurements of one worker.
 struct worker_report {
   apps::time_shares time;
   cluster::worker_statistics calls;
-  std::uint64_t work = 0;  // whatever the program counts
+  std::uint64_t work = 0;  // units of work, counted by the application
   bool correct = true;
 };
-/// Collective: the reports of all, at worker 0; elsewhere empty.
+/// Collective. Returns the reports of all workers at worker 0, and an empty vector at all others.
 std::vector<worker_report> collect(cluster::worker& w, const worker_report& mine);
 
-/// The line of JSON that all subcommands print, as far as they have it in common.
-nlohmann::ordered_json summary(const std::string& app, const cluster_options& o, cluster::worker& w,
-                               const std::vector<worker_report>& all);
-/// The same for people.
-void print_summary(const nlohmann::ordered_json& line);
+/// Returns the fields of a run that all applications have in common.
+cluster_json summarise_run(const std::string& app, const cluster_options& o, cluster::worker& w,
+                           const std::vector<worker_report>& all);
+/// Prints these fields as text.
+void print_summary(const cluster_json& run);
 
 }  // namespace quarry::tool

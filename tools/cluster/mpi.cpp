@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The part of quarry cluster that needs MPI.
+/// `quarry cluster` under mpirun.
 #include "cluster/engine.hpp"
 
 #include <quarry/cluster/run.hpp>
@@ -13,20 +13,20 @@ bool built_with_mpi() { return true; }
 int run_under_mpi(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
   cluster::run_options ro;
   ro.tree = o.tree();
-  ro.worker.leases = !o.asks;
+  ro.worker.leases = !o.no_leases;
   ro.status = o.status;
-  ro.share_memory = !o.apart;
+  ro.share_memory = !o.separate_memory;
   return cluster::run(ro, program);
 }
 
 std::optional<apps::list_exchange_result> exchange_by_node(
-    const cluster_options& o, cluster::worker& w, by_node how,
+    const cluster_options& o, cluster::worker& w, node_access access,
     const apps::list_exchange_options& what) {
   if (o.simulate != 0) return {};
   const apps::worker_communicator workers(w);
   return apps::run(workers,
-                   how == by_node::one_sided ? apps::node_transport::one_sided
-                                             : apps::node_transport::request_reply,
+                   access == node_access::one_sided ? apps::node_transport::one_sided
+                                                    : apps::node_transport::request_reply,
                    what);
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry cluster without MPI: simulations only.
+/// `quarry cluster` in a build without MPI: only the simulated network is available.
 #include "cluster/engine.hpp"
 
 namespace quarry::tool {
@@ -11,7 +11,7 @@ int run_under_mpi(const cluster_options&, const std::function<int(cluster::worke
 }
 
 std::optional<apps::list_exchange_result> exchange_by_node(const cluster_options&, cluster::worker&,
-                                                           by_node,
+                                                           node_access,
                                                            const apps::list_exchange_options&) {
   return {};
 }

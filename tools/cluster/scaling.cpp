@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry cluster scaling: what a call costs as workers grow, with one scheduler and with a tree, in
-/// the simulated network (the question of Figures 4e and 4f in Lyberis et al. 2012).
+/// `quarry cluster scaling`: the cost of a call against the number of workers, with one scheduler
+/// and with a tree of schedulers, in the simulated network (compare Lyberis et al. 2012, Figures
+/// 4e, 4f).
 
 #include "chart/svg_chart.hpp"
 #include "cluster/command.hpp"
+#include "cluster/records.hpp"
 #include "common/progress.hpp"
 
 #include <quarry/cluster/simulation.hpp>
@@ -11,7 +13,6 @@
 #include <apps/common/status.hpp>
 
 #include <fmt/format.h>
-#include <nlohmann/json.hpp>
 
 #include <fstream>
 #include <memory>
@@ -29,22 +30,23 @@ struct options {
   std::uint64_t seed = 1;
   bool leases = false;
   bool json = false;
-  std::string plot;
+  std::string plot, out;
 };
 
-struct cell {
+/// The measurement of one tree with one number of workers.
+struct measurement {
   std::string tree;
   unsigned workers = 0;
   unsigned schedulers = 0;
-  double call = 0;      // seconds a worker waits, each call
-  double queue = 0;     // seconds a message waits for a scheduler, each
-  double messages = 0;  // of all links, each call
-  double busiest = 0;   // share of all messages at the scheduler that has most
+  double call = 0;      // mean time that a worker waits for a call, seconds
+  double queue = 0;     // mean time that a message waits at a scheduler, seconds
+  double messages = 0;  // messages per call, over all links
+  double busiest = 0;   // fraction of the schedulers' messages at the busiest scheduler
 };
 
-/// Each worker allocates and frees objects in its own region, thinking between the calls. What it costs
-/// to make the regions, all at once and all under the root, is not counted.
-cell measure(const options& o, unsigned workers, bool one) {
+/// Each worker allocates and frees objects in its own region and computes for `think` between two
+/// calls. The measurement starts after all workers have created their regions below the root.
+measurement measure(const options& o, unsigned workers, bool one) {
   cluster::simulation_options so;
   so.workers = workers;
   so.tree = one ? cluster::ratios{2, workers}
@@ -65,7 +67,7 @@ cell measure(const options& o, unsigned workers, bool one) {
     w.barrier();
     if (w.number() == 0) start = s.so_far();
     const double waited_before = w.statistics().waited_for_schedulers;
-    w.advance_time(think * w.number() / w.count());  // or all would ask at the same time
+    w.advance_time(think * w.number() / w.count());  // desynchronises the workers
     for (std::uint64_t i = 0; i < o.calls; ++i) {
       w.advance_time(think);
       if (i % 4 == 3) {
@@ -81,7 +83,7 @@ cell measure(const options& o, unsigned workers, bool one) {
     if (w.number() == 0) end = s.so_far();
     apps::throw_on_failure(w.destroy_region(region), "free the region");
   });
-  cell c;
+  measurement c;
   c.tree = one ? "one scheduler" : "tree";
   c.workers = workers;
   c.schedulers = s.tree().schedulers();
@@ -95,20 +97,20 @@ cell measure(const options& o, unsigned workers, bool one) {
   return c;
 }
 
-chart waits_of(const std::vector<cell>& cells) {
+chart chart_of(const std::vector<measurement>& all) {
   chart c;
-  c.title = "What a worker waits for a call, and a message in a queue";
-  c.subtitle = "simulated network; zero is not shown";
+  c.title = "Waiting time of a worker per call, queueing time of a message";
+  c.subtitle = "simulated network; zeros are not shown";
   c.x = {"workers", "", axis_scale::logarithmic, {}};
   c.y = {"time", "µs", axis_scale::logarithmic, {}};
   unsigned number = 0;
   for (const char* tree : {"one scheduler", "tree"}) {
-    chart_curve waits{fmt::format("a call, {}", tree), tree, look_of(number, 0), {}};
-    chart_curve queues{fmt::format("queue, {}", tree), tree, look_of(number++, 1), {}};
-    for (const cell& measured : cells)
-      if (measured.tree == tree) {
-        waits.dots.push_back({static_cast<double>(measured.workers), measured.call * 1e6});
-        queues.dots.push_back({static_cast<double>(measured.workers), measured.queue * 1e6});
+    chart_curve waits{fmt::format("call, {}", tree), tree, style_of(number, 0), {}};
+    chart_curve queues{fmt::format("queue, {}", tree), tree, style_of(number++, 1), {}};
+    for (const measurement& m : all)
+      if (m.tree == tree) {
+        waits.points.push_back({static_cast<double>(m.workers), m.call * 1e6});
+        queues.points.push_back({static_cast<double>(m.workers), m.queue * 1e6});
       }
     c.curves.push_back(waits);
     c.curves.push_back(queues);
@@ -116,47 +118,62 @@ chart waits_of(const std::vector<cell>& cells) {
   return c;
 }
 
+std::vector<cluster_json> records_of(const options& o, const std::vector<measurement>& all) {
+  std::vector<cluster_json> records = {scaling_experiment()};
+  const std::string suffix = o.leases ? ", leases" : "";
+  const std::string command = fmt::format(
+      "quarry cluster scaling --most {} --calls {} --think {} --workers-each {} "
+      "--schedulers-each {} --seed {}{}",
+      o.most, o.calls, o.think, o.workers_each, o.schedulers_each, o.seed,
+      o.leases ? " --leases" : "");
+  const cluster_json where = network_fields(cluster_network::simulated);
+  for (const measurement& m : all) {
+    cluster_json point = {{"kind", "point"},           {"experiment", "cluster-scaling"},
+                          {"series", m.tree + suffix}, {"x", m.workers},
+                          {"command", command},        {"outcome", "ok"}};
+    point.update(where);
+    point.update({{"tree", m.tree},
+                  {"workers", m.workers},
+                  {"schedulers", m.schedulers},
+                  {"leases", o.leases},
+                  {"call_us", m.call * 1e6},
+                  {"queue_us", m.queue * 1e6},
+                  {"messages_per_call", m.messages},
+                  {"busiest_share", m.busiest}});
+    records.push_back(std::move(point));
+  }
+  return records;
+}
+
 int run_all(const options& o) {
-  std::vector<cell> cells;
+  std::vector<measurement> all;
   {
     progress bar;
     for (unsigned workers = 1; workers <= o.most; workers *= 2)
       for (const bool one : {true, false}) {
         bar.show(static_cast<double>(workers) / static_cast<double>(2 * o.most),
                  fmt::format("{} workers", workers));
-        cells.push_back(measure(o, workers, one));
+        all.push_back(measure(o, workers, one));
       }
   }
   if (!o.plot.empty()) {
     std::ofstream out(o.plot);
-    out << chart_svg(waits_of(cells));
-    if (!out) throw input_error("can not write " + o.plot);
+    out << chart_svg(chart_of(all));
+    if (!out) throw input_error("cannot write " + o.plot);
   }
-  if (o.json) {
-    for (const cell& c : cells)
-      fmt::print("{}\n", nlohmann::ordered_json{{"experiment", "cluster-scaling"},
-                                                {"tree", c.tree},
-                                                {"workers", c.workers},
-                                                {"schedulers", c.schedulers},
-                                                {"leases", o.leases},
-                                                {"call_us", c.call * 1e6},
-                                                {"queue_us", c.queue * 1e6},
-                                                {"messages_per_call", c.messages},
-                                                {"busiest_share", c.busiest}}
-                             .dump());
-    return exit_success;
-  }
+  write_records(records_of(o, all), o.json, o.out);
+  if (o.json) return exit_success;
   table t({{"workers", right},
            {"tree", left},
            {"schedulers", right},
-           {"us a call", right},
-           {"us in queue", right},
-           {"messages a call", right},
-           {"at the busiest", right}});
-  for (const cell& c : cells)
-    t.add({grouped(c.workers), c.tree, grouped(c.schedulers), fmt::format("{:.1f}", c.call * 1e6),
-           fmt::format("{:.2f}", c.queue * 1e6), fmt::format("{:.2f}", c.messages),
-           fmt::format("{:.0f} %", 100 * c.busiest)});
+           {"us per call", right},
+           {"us queued", right},
+           {"messages per call", right},
+           {"busiest", right}});
+  for (const measurement& m : all)
+    t.add({grouped(m.workers), m.tree, grouped(m.schedulers), fmt::format("{:.1f}", m.call * 1e6),
+           fmt::format("{:.2f}", m.queue * 1e6), fmt::format("{:.2f}", m.messages),
+           fmt::format("{:.0f} %", 100 * m.busiest)});
   fmt::print("{}", t.text());
   return exit_success;
 }
@@ -166,16 +183,22 @@ int run_all(const options& o) {
 void add_cluster_scaling(CLI::App& cluster, action& chosen) {
   auto o = std::make_shared<options>();
   CLI::App* command = cluster.add_subcommand(
-      "scaling", "Cost of a call with 1 to N workers, one scheduler against a tree, simulated");
-  add_count(*command, "--most", o->most, "Workers, doubled from 1 up to this", 1, 65'536);
-  add_count(*command, "--calls", o->calls, "Of each worker", 4);
-  add_count(*command, "--think", o->think, "Microseconds between two calls of a worker", 0);
-  add_count(*command, "--workers-each", o->workers_each, "Below a scheduler of the tree", 1);
-  add_count(*command, "--schedulers-each", o->schedulers_each, "Below one of its schedulers", 2);
-  add_count(*command, "--seed", o->seed, "Of the network's delays");
-  command->add_flag("--leases", o->leases, "Allocate through leases (the paper has none)");
-  command->add_option("--plot", o->plot, "Write the curves to this SVG file");
-  command->add_flag("--json", o->json, "Print lines of JSON");
+      "scaling", "Simulate 1 to N workers: cost of a call with one scheduler and with a tree");
+  add_count(*command, "--most", o->most, "Maximum number of workers; they double from 1", 1,
+            65'536);
+  add_count(*command, "--calls", o->calls, "Calls per worker", 4);
+  add_count(*command, "--think", o->think, "Microseconds that a worker computes between two calls",
+            0);
+  add_count(*command, "--workers-each", o->workers_each, "Workers below a scheduler of the tree",
+            1);
+  add_count(*command, "--schedulers-each", o->schedulers_each,
+            "Schedulers below a scheduler of the tree", 2);
+  add_count(*command, "--seed", o->seed, "Seed of the simulated delays");
+  command->add_flag("--leases", o->leases, "Allocate through leases");
+  command->add_option("--plot", o->plot, "Draw the result into this SVG file");
+  command->add_flag("--json", o->json,
+                    "Print records (one JSON object per line) for quarry report");
+  command->add_option("--out", o->out, "Append the records to this file")->type_name("FILE");
   command->callback([o, &chosen] { chosen = [o] { return run_all(*o); }; });
 }
 

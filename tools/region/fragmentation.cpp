@@ -181,10 +181,10 @@ chart slabs_of(const figure& f) {
     const bool for_comparison = &drawn == std::end(slab_curves) - 1;
     chart_curve curve{drawn.name,
                       "",
-                      look_of(static_cast<unsigned>(c.curves.size()), for_comparison ? 1 : 0),
+                      style_of(static_cast<unsigned>(c.curves.size()), for_comparison ? 1 : 0),
                       {}};
     for (const sample& s : f.samples)
-      curve.dots.push_back({static_cast<double>(s.step), drawn.of(s)});
+      curve.points.push_back({static_cast<double>(s.step), drawn.of(s)});
     c.curves.push_back(curve);
   }
   return c;

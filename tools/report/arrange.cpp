@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// From records to what is shown: machines, runs, and a figure for each experiment and machine.
+/// Arranges records: backends, runs, and a figure for each experiment and
+/// backend.
 
 #include "report/arrange.hpp"
 
@@ -24,7 +25,8 @@ std::string slug_of(const std::string& text) {
   return slug.empty() ? "x" : slug;
 }
 
-/// GPUs come first, then the CPU, then the rest; each in the order of the files.
+/// GPUs come first, then the CPU executor, then all others, each in the order
+/// of the files.
 std::vector<backend> backends_of(const std::vector<record>& points) {
   std::vector<backend> all;
   for (const record& r : points) {
@@ -37,7 +39,7 @@ std::vector<backend> backends_of(const std::vector<record>& points) {
                    [&](const backend& a, const backend& b) { return rank(a) < rank(b); });
   std::map<std::string, int> seen;
   for (backend& m : all) {
-    m.label = !m.device.empty() ? m.device : !m.kind.empty() ? m.kind : "machine not said";
+    m.label = !m.device.empty() ? m.device : !m.kind.empty() ? m.kind : "unknown backend";
     if (++seen[m.label] > 1) m.label += " (" + m.kind + ")";
     m.slug = slug_of(m.kind + " " + m.device);
     if (const int n = ++seen["slug " + m.slug]; n > 1) m.slug += "-" + std::to_string(n);
@@ -53,7 +55,8 @@ std::size_t backend_of(const document& d, const json& line) {
   return static_cast<std::size_t>(at - d.backends.begin());
 }
 
-/// Claims and maps may name a machine without its device: then they stand for all of that kind.
+/// Claims and maps that name a backend without a device refer to all backends
+/// of that kind.
 std::vector<std::size_t> backends_named(const document& d, const json& line) {
   const std::string kind = text_of(line, "backend"), device = text_of(line, "device");
   std::vector<std::size_t> named;
@@ -64,21 +67,22 @@ std::vector<std::size_t> backends_named(const document& d, const json& line) {
   return named;
 }
 
-/// Of points of the same place only the newest; among equals the last.
+/// Returns the newest of the points that have experiment, backend, series and x
+/// in common; of several with the same date the last.
 std::vector<const record*> newest(const std::vector<record>& points) {
-  std::map<std::vector<std::string>, const record*> by_place;
-  const auto at_place_of = [&](const record& r) -> const record*& {
-    return by_place[{text_of(r.line, "experiment"), text_of(r.line, "backend"),
-                     text_of(r.line, "device"), series_of(r.line),
-                     r.line.value("x", json()).dump()}];
+  std::map<std::vector<std::string>, const record*> newest_at;
+  const auto newest_like = [&](const record& r) -> const record*& {
+    return newest_at[{text_of(r.line, "experiment"), text_of(r.line, "backend"),
+                      text_of(r.line, "device"), series_of(r.line),
+                      r.line.value("x", json()).dump()}];
   };
   for (const record& r : points) {
-    const record*& at = at_place_of(r);
+    const record*& at = newest_like(r);
     if (at == nullptr || text_of(at->line, "date") <= text_of(r.line, "date")) at = &r;
   }
   std::vector<const record*> kept;
   for (const record& r : points)
-    if (at_place_of(r) == &r) kept.push_back(&r);
+    if (newest_like(r) == &r) kept.push_back(&r);
   return kept;
 }
 
@@ -110,14 +114,15 @@ claim claim_of(const document& d, const json& line) {
           claim_text(line.value("ours", json())),
           text_of(line, "unit"),
           text_of(line, "how"),
-          nothing,
+          missing,
           backends_named(d, line)};
   c.ratio = number_of(line, "ours") / number_of(line, "paper");
   return c;
 }
 
-/// The later description, with the measures of both: machines do not measure the same.
-void describe_again(json& before, const json& line) {
+/// Replaces a description by a later one and keeps the measures of both:
+/// backends may differ in what they measure.
+void merge_description(json& before, const json& line) {
   json y = line.value("y", json::array());
   for (const json& old : before.value("y", json::array())) {
     const auto same = [&](const json& one) { return one["field"] == old["field"]; };
@@ -127,7 +132,8 @@ void describe_again(json& before, const json& line) {
   before["y"] = std::move(y);
 }
 
-/// The description of each experiment that has points; one is made up for those that have none.
+/// Returns the description of each experiment that has points. An experiment
+/// without a description gets a default one.
 std::vector<json> described(const records& all, const std::vector<const record*>& points) {
   std::vector<json> in_order;
   std::map<std::string, std::size_t> index;
@@ -140,12 +146,12 @@ std::vector<json> described(const records& all, const std::vector<const record*>
     if (is_new)
       in_order.push_back(r.line);
     else
-      describe_again(in_order[at->second], r.line);
+      merge_description(in_order[at->second], r.line);
   }
   for (const record* r : points) {
     const std::string id = text_of(r->line, "experiment");
     if (index.try_emplace(id, in_order.size()).second)
-      in_order.push_back({{"id", id}, {"title", id}, {"y", usual_measures()}});
+      in_order.push_back({{"id", id}, {"title", id}, {"y", default_measures()}});
   }
   return in_order;
 }
@@ -153,7 +159,7 @@ std::vector<json> described(const records& all, const std::vector<const record*>
 using by_backend = std::map<std::size_t, std::vector<const json*>>;
 
 experiment experiment_of(const document& d, const json& line, const by_backend& points,
-                         looks& all_looks) {
+                         style_table& styles) {
   const std::string id = text_of(line, "id"), title = text_of(line, "title");
   experiment e{id,
                title.empty() ? id : title,
@@ -163,7 +169,7 @@ experiment experiment_of(const document& d, const json& line, const by_backend& 
                form_of(text_of(line, "form")),
                {}};
   for (const auto& [number, here] : points) {
-    figure f = figure_of(line, here, all_looks);
+    figure f = figure_of(line, here, styles);
     f.backend = number;
     f.anchor = slug_of(id) + "--" + d.backends[number].slug;
     for (view& v : f.views) {
@@ -189,14 +195,14 @@ document arrange(const records& all) {
   const std::vector<const record*> points = newest(all.points);
   d.points = points.size();
   d.replaced = all.points.size() - points.size();
-  looks all_looks;
+  style_table styles;
   std::map<std::string, by_backend> by_experiment;
   for (const record* r : points) {
-    all_looks.of(text_of(r->line, "allocator"), series_of(r->line));
+    styles.of(text_of(r->line, "allocator"), series_of(r->line));
     by_experiment[text_of(r->line, "experiment")][backend_of(d, r->line)].push_back(&r->line);
   }
   for (const json& line : described(all, points))
-    d.experiments.push_back(experiment_of(d, line, by_experiment[text_of(line, "id")], all_looks));
+    d.experiments.push_back(experiment_of(d, line, by_experiment[text_of(line, "id")], styles));
   for (const record& r : all.claims) d.claims.push_back(claim_of(d, r.line));
   for (const record& r : all.maps)
     d.maps.push_back({text_of(r.line, "title"), text_of(r.line, "allocator"),

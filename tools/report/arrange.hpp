@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The parts of arrange(): how points become a figure, and how curves keep their look on the whole page.
+/// The parts of arrange(): from data points to figures, with the same style for
+/// a curve on the whole page.
 
 #include "report/report.hpp"
 
@@ -11,16 +12,18 @@
 
 namespace quarry::tool::report {
 
-/// What a legend shows for this point.
+/// Returns the name that the legend shows for the curve of this point.
 std::string series_of(const json& point);
 
-/// Colour and marker by family (CMalloc and CMalloc-warp are one), dash by the series in it. Quarry's
-/// own allocators come first, in the library's order, so that they look the same in every report.
-class looks {
+/// Assigns colour and marker by allocator family (CMalloc and CMalloc-warp are
+/// one) and the dash by the series in it. The allocators of this library come
+/// first, in the order of the catalogue, so that they have the same style in
+/// every report.
+class style_table {
  public:
-  looks();
-  chart_look of(const std::string& allocator, const std::string& series);
-  /// The number of the family, and of the series in it.
+  style_table();
+  curve_style of(const std::string& allocator, const std::string& series);
+  /// Returns the index of the family, and of the series in the family.
   std::pair<unsigned, unsigned> order(const std::string& allocator, const std::string& series);
 
  private:
@@ -28,7 +31,9 @@ class looks {
   std::map<std::string, std::map<std::string, unsigned>> variants_;
 };
 
-/// A view for each measure of `experiment` that any of its points has.
-figure figure_of(const json& experiment, const std::vector<const json*>& points, looks& all_looks);
+/// Returns a figure with a view for each measure of `experiment` that a point
+/// has.
+figure figure_of(const json& experiment, const std::vector<const json*>& points,
+                 style_table& styles);
 
 }  // namespace quarry::tool::report

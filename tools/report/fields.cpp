@@ -11,19 +11,20 @@ namespace quarry::tool::report {
 namespace {
 
 template <std::size_t N>
-bool has_one_of(const std::string& text, const std::array<std::string_view, N>& words) {
+bool contains_any(const std::string& text, const std::array<std::string_view, N>& words) {
   return std::any_of(words.begin(), words.end(),
                      [&](std::string_view word) { return text.find(word) != std::string::npos; });
 }
 
-/// "p50", "free_p999", "max": of the time that single calls take.
+/// Whether the field is a percentile of the latency: "p50", "free_p999", "max".
 bool is_percentile(std::string_view field) {
   if (field.starts_with("free_")) field.remove_prefix(5);
   return field == "max" || (field.starts_with('p') && field.size() > 1 &&
                             field.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-/// Where the line does not say which way is better, its unit and words may.
+/// Guesses from unit and name whether less or more is better, for records that
+/// do not tell.
 direction guess(const std::string& field, const std::string& name, const std::string& unit) {
   constexpr std::array<std::string_view, 7> times = {"ns", "us",     "µs",    "ms",
                                                      "s",  "cycles", "clocks"};
@@ -38,8 +39,8 @@ direction guess(const std::string& field, const std::string& name, const std::st
   if (std::find(times.begin(), times.end(), unit) != times.end() || is_percentile(field))
     return direction::less;
   if (unit.ends_with("/s")) return direction::more;
-  if (has_one_of(words, less)) return direction::less;
-  return has_one_of(words, more) ? direction::more : direction::none;
+  if (contains_any(words, less)) return direction::less;
+  return contains_any(words, more) ? direction::more : direction::none;
 }
 
 }  // namespace
@@ -52,18 +53,18 @@ std::string text_of(const json& line, const char* key) {
 
 double number_of(const json& line, const std::string& key) {
   const auto at = line.find(key);
-  return at != line.end() && at->is_number() ? at->get<double>() : nothing;
+  return at != line.end() && at->is_number() ? at->get<double>() : missing;
 }
 
-chart_axis axis_of(const json& described, axis_scale otherwise) {
-  if (!described.is_object()) return {"", "", otherwise, {}};
+chart_axis axis_of(const json& described, axis_scale default_scale) {
+  if (!described.is_object()) return {"", "", default_scale, {}};
   const std::string scale = text_of(described, "scale");
   return {text_of(described, "name"),
           text_of(described, "unit"),
           scale == "log"        ? axis_scale::logarithmic
           : scale == "linear"   ? axis_scale::linear
           : scale == "category" ? axis_scale::category
-                                : otherwise,
+                                : default_scale,
           {}};
 }
 
@@ -82,12 +83,12 @@ measure measure_of(const json& y) {
   return m;
 }
 
-json usual_measures() {
+json default_measures() {
   return json::array(
       {{{"field", "ms"}, {"name", "time"}, {"unit", "ms"}, {"scale", "log"}},
        {{"field", "free_ms"}, {"name", "time to free"}, {"unit", "ms"}, {"scale", "log"}},
-       {{"field", "atomics_per_call"}, {"name", "atomics a call"}},
-       {{"field", "free_atomics_per_call"}, {"name", "atomics a free"}},
+       {{"field", "atomics_per_call"}, {"name", "atomics per call"}},
+       {{"field", "free_atomics_per_call"}, {"name", "atomics per free"}},
        {{"field", "values"}, {"name", "values"}}});
 }
 
@@ -98,17 +99,17 @@ chart_form form_of(const std::string& text) {
                             : chart_form::lines;
 }
 
-dot_state state_of(const json& point) {
+point_state state_of(const json& point) {
   const std::string outcome = text_of(point, "outcome");
-  if (outcome == "skipped") return dot_state::skipped;
-  if (outcome == "given up") return dot_state::given_up;
-  if (!outcome.empty() && outcome != "ok") return dot_state::lost;
+  if (outcome == "skipped") return point_state::skipped;
+  if (outcome == "given up") return point_state::given_up;
+  if (!outcome.empty() && outcome != "ok") return point_state::lost;
   if (number_of(point, "corrupt") > 0 || number_of(point, "misaligned") > 0)
-    return dot_state::unsound;
-  // A count, or a fraction where failed allocations are a measure.
+    return point_state::unsound;
+  // A count, or a fraction in the experiments that measure it.
   return number_of(point, "failures") > 0 || number_of(point, "failed_fraction") > 0
-             ? dot_state::refused
-             : dot_state::good;
+             ? point_state::failed
+             : point_state::good;
 }
 
 std::string claim_text(const json& value) {

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What single fields of a line mean.
+/// Interprets single fields of a record (docs/report.md).
 
 #include "report/report.hpp"
 
@@ -9,30 +9,30 @@
 
 namespace quarry::tool::report {
 
-/// A text, empty where the field is missing or null.
+/// Returns a string field, "" if it is absent or null.
 std::string text_of(const json& line, const char* key);
 
-/// A number, `nothing` where the field is missing or null.
+/// Returns a number field, `missing` if it is absent or null.
 double number_of(const json& line, const std::string& key);
 
-/// A measured figure of the experiment, from the entry of its "y" list.
+/// A measure of an experiment: an entry of its "y" list.
 struct measure {
   std::string field;
   chart_axis axis;
   direction better = direction::none;
-  chart_axis list_axis;  // over which a field that is a list is drawn
+  chart_axis list_axis;  // the x axis if the field is a list
 };
 measure measure_of(const json& y);
 
-/// The fields that points of an experiment nobody described may have.
-json usual_measures();
+/// Returns the measures of an experiment without a description, as a "y" list.
+json default_measures();
 
-chart_axis axis_of(const json& described, axis_scale otherwise);
+chart_axis axis_of(const json& described, axis_scale default_scale);
 chart_form form_of(const std::string& text);
 
-dot_state state_of(const json& point);
+point_state state_of(const json& point);
 
-/// The number, or what stands for it: "1.13 – 4.33" for a list of two.
+/// Formats the value of a claim: a number, or "1.13 – 4.33" for a list of two.
 std::string claim_text(const json& value);
 
 }  // namespace quarry::tool::report

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The points of an experiment on one machine, as charts and as what is to be said beside them.
+/// The data points of an experiment on one backend, as charts and remarks.
 
 #include "chart/scale.hpp"
 #include "common/catalogue.hpp"
@@ -19,13 +19,14 @@ namespace {
 
 std::string family_of(const std::string& name) { return name.substr(0, name.find('-')); }
 
-/// The experiment's x axis; where points have texts it is one of categories, whatever was said.
+/// Returns the x axis of the experiment: a category axis if a point has a
+/// string as x.
 chart_axis x_axis_of(const json& experiment, const std::vector<const json*>& points) {
   chart_axis axis = axis_of(experiment.value("x", json()), axis_scale::linear);
-  const bool texts = std::any_of(points.begin(), points.end(), [](const json* p) {
+  const bool has_strings = std::any_of(points.begin(), points.end(), [](const json* p) {
     return !p->contains("x") || !(*p)["x"].is_number();
   });
-  if (texts) axis.scale = axis_scale::category;
+  if (has_strings) axis.scale = axis_scale::category;
   return axis;
 }
 
@@ -34,8 +35,8 @@ std::string x_text(const json& point, const chart_axis& axis) {
   return std::isfinite(number) ? tick_text(number, axis) : text_of(point, "x");
 }
 
-/// The same with its unit: "64 B", "50 %".
-std::string x_said(const json& point, const chart_axis& axis) {
+/// Formats x with its unit: "64 B", "50 %".
+std::string x_with_unit(const json& point, const chart_axis& axis) {
   const std::string text = x_text(point, axis);
   const bool bare = std::isfinite(number_of(point, "x")) && !axis.unit.empty() &&
                     text.find(' ') == std::string::npos;
@@ -56,11 +57,11 @@ bool is_long_list(const json& point, const std::string& field) {
   return at != point.end() && at->is_array() && at->size() > 1;
 }
 
-chart_dot dot_of(const json& point, const std::string& field) {
-  chart_dot d;
+chart_point point_of(const json& point, const std::string& field) {
+  chart_point d;
   d.state = state_of(point);
   if (const auto at = point.find(field); at != point.end() && at->is_array())
-    d.y = at->size() == 1 && (*at)[0].is_number() ? (*at)[0].get<double>() : nothing;
+    d.y = at->size() == 1 && (*at)[0].is_number() ? (*at)[0].get<double>() : missing;
   else
     d.y = number_of(point, field);
   d.least = number_of(point, "min_" + field);
@@ -68,60 +69,63 @@ chart_dot dot_of(const json& point, const std::string& field) {
   return d;
 }
 
-chart_curve& curve_named(chart& c, const json& point, const std::string& name, looks& all_looks) {
+chart_curve& curve_named(chart& c, const json& point, const std::string& name,
+                         style_table& styles) {
   const auto at = std::find_if(c.curves.begin(), c.curves.end(),
                                [&](const chart_curve& curve) { return curve.name == name; });
   if (at != c.curves.end()) return *at;
   const std::string owner = text_of(point, "allocator");
-  c.curves.push_back({name, owner, all_looks.of(owner, name), {}});
+  c.curves.push_back({name, owner, styles.of(owner, name), {}});
   return c.curves.back();
 }
 
-/// A list is a curve of its own over the positions in it.
+/// Adds a curve whose x values are the indices of the list.
 void add_list(chart& c, const json& point, const measure& m, const std::string& name,
-              looks& all_looks) {
-  chart_curve& curve = curve_named(c, point, name, all_looks);
-  const dot_state state = state_of(point);
+              style_table& styles) {
+  chart_curve& curve = curve_named(c, point, name, styles);
+  const point_state state = state_of(point);
   const auto at = point.find(m.field);
   if (at != point.end() && at->is_array())
     for (std::size_t i = 0; i < at->size(); ++i)
-      curve.dots.push_back({static_cast<double>(i),
-                            (*at)[i].is_number() ? (*at)[i].get<double>() : nothing, nothing,
-                            nothing, state});
-  else if (state == dot_state::lost)
-    curve.dots.push_back({0, nothing, nothing, nothing, state});
+      curve.points.push_back({static_cast<double>(i),
+                              (*at)[i].is_number() ? (*at)[i].get<double>() : missing, missing,
+                              missing, state});
+  else if (state == point_state::lost)
+    curve.points.push_back({0, missing, missing, missing, state});
 }
 
-/// Allocators look the same everywhere. Their settings ("XMalloc, 4 FIFOs") take the dashes that the family has
-/// left in this chart; where these do not suffice, every curve gets a colour of its own.
-void keep_apart(std::vector<chart_curve>& curves, looks& all_looks) {
+/// An allocator has the same style in all figures. Its settings ("XMalloc, 4
+/// FIFOs") get the dashes that its family does not use in this chart. If a
+/// family needs more dashes than exist, every curve of the chart gets a colour
+/// of its own.
+void make_distinct(std::vector<chart_curve>& curves, style_table& styles) {
   const auto is_setting = [](const chart_curve& c) {
     return !c.owner.empty() && c.name != c.owner;
   };
   std::map<unsigned, std::set<unsigned>> taken;  // variants of each family
   for (const chart_curve& c : curves) {
-    const auto [family, variant] = all_looks.order(c.owner, c.name);
+    const auto [family, variant] = styles.order(c.owner, c.name);
     if (!is_setting(c)) taken[family].insert(variant);
   }
   for (chart_curve& c : curves) {
     if (!is_setting(c)) continue;
-    const unsigned family = all_looks.order(c.owner, c.name).first;
+    const unsigned family = styles.order(c.owner, c.name).first;
     unsigned variant = 0;
     while (!taken[family].insert(variant).second) ++variant;
-    c.look = look_of(family, variant);
+    c.style = style_of(family, variant);
   }
   const auto too_many = [](const auto& t) { return t.second.size() > std::size(chart_dashes); };
   if (std::any_of(taken.begin(), taken.end(), too_many))
-    for (unsigned i = 0; i < curves.size(); ++i) curves[i].look = look_of(i, 0);
+    for (unsigned i = 0; i < curves.size(); ++i) curves[i].style = style_of(i, 0);
 }
 
-/// What a curve tells, even if only that it was lost.
-bool says_something(const chart_dot& d) {
-  return std::isfinite(d.y) || d.state == dot_state::lost || d.state == dot_state::unsound;
+/// Whether the point is drawn: it has a value, or a fault.
+bool is_drawn(const chart_point& d) {
+  return std::isfinite(d.y) || d.state == point_state::lost || d.state == point_state::unsound;
 }
 
 view view_of(const json& experiment, const measure& m, const std::vector<const json*>& points,
-             looks& all_looks) {
+             style_table& styles) {
   view v;
   v.field = m.field;
   v.better = m.better;
@@ -139,26 +143,25 @@ view view_of(const json& experiment, const measure& m, const std::vector<const j
       return p->value("x", json()) == points[0]->value("x", json());
     });
     for (const json* p : points)
-      add_list(c, *p, m, one_x ? series_of(*p) : series_of(*p) + ", " + x_text(*p, rows),
-               all_looks);
+      add_list(c, *p, m, one_x ? series_of(*p) : series_of(*p) + ", " + x_text(*p, rows), styles);
   } else {
     for (const json* p : points) {
-      chart_dot d = dot_of(*p, m.field);
+      chart_point d = point_of(*p, m.field);
       d.x = x_value(*p, c.x);
-      if (says_something(d)) curve_named(c, *p, series_of(*p), all_looks).dots.push_back(d);
+      if (is_drawn(d)) curve_named(c, *p, series_of(*p), styles).points.push_back(d);
     }
   }
-  std::erase_if(c.curves, [](const chart_curve& curve) { return curve.dots.empty(); });
+  std::erase_if(c.curves, [](const chart_curve& curve) { return curve.points.empty(); });
   std::stable_sort(c.curves.begin(), c.curves.end(),
                    [&](const chart_curve& a, const chart_curve& b) {
-                     return all_looks.order(a.owner, a.name) < all_looks.order(b.owner, b.name);
+                     return styles.order(a.owner, a.name) < styles.order(b.owner, b.name);
                    });
-  keep_apart(c.curves, all_looks);
+  make_distinct(c.curves, styles);
   bool positive = false;
   for (chart_curve& curve : c.curves) {
-    std::stable_sort(curve.dots.begin(), curve.dots.end(),
-                     [](const chart_dot& a, const chart_dot& b) { return a.x < b.x; });
-    for (const chart_dot& d : curve.dots) {
+    std::stable_sort(curve.points.begin(), curve.points.end(),
+                     [](const chart_point& a, const chart_point& b) { return a.x < b.x; });
+    for (const chart_point& d : curve.points) {
       positive = positive || d.y > 0;
       if (std::isfinite(d.y) && d.y <= 0 && c.y.scale == axis_scale::logarithmic) ++v.not_shown;
     }
@@ -172,12 +175,12 @@ view view_of(const json& experiment, const measure& m, const std::vector<const j
 
 bool has_values(const view& v) {
   for (const chart_curve& curve : v.picture.curves)
-    for (const chart_dot& d : curve.dots)
+    for (const chart_point& d : curve.points)
       if (std::isfinite(d.y)) return true;
   return false;
 }
 
-void add_remark(std::vector<remark>& all, dot_state state, const std::string& series,
+void add_remark(std::vector<remark>& all, point_state state, const std::string& series,
                 const std::string& what, const std::string& at) {
   const auto same = [&](const remark& r) {
     return r.state == state && r.series == series && r.what == what;
@@ -187,26 +190,27 @@ void add_remark(std::vector<remark>& all, dot_state state, const std::string& se
   found->at.push_back(at);
 }
 
-/// The worst first, then as they come.
+/// Returns the remarks, the worst state first.
 std::vector<remark> remarks_of(const std::vector<const json*>& points, const chart_axis& x) {
   std::vector<remark> all;
   for (const json* p : points) {
-    const dot_state state = state_of(*p);
-    const std::string series = series_of(*p), at = x_said(*p, x), note = text_of(*p, "note");
-    const auto counted = [&](const char* key, const char* what, dot_state worth) {
-      if (const double n = number_of(*p, key); n > 0 && state != dot_state::lost)
-        add_remark(all, worth, series, what,
+    const point_state state = state_of(*p);
+    const std::string series = series_of(*p), at = x_with_unit(*p, x), note = text_of(*p, "note");
+    const auto counted = [&](const char* key, const char* what, point_state severity) {
+      if (const double n = number_of(*p, key); n > 0 && state != point_state::lost)
+        add_remark(all, severity, series, what,
                    fmt::format("{}{}{}", at, at.empty() ? "" : ": ",
                                grouped(static_cast<std::uint64_t>(n))));
     };
-    if (state == dot_state::lost || state == dot_state::skipped || state == dot_state::given_up) {
+    if (state == point_state::lost || state == point_state::skipped ||
+        state == point_state::given_up) {
       const std::string outcome = text_of(*p, "outcome");
       add_remark(all, state, series,
                  note.empty() || note == outcome ? outcome : outcome + ": " + note, at);
     }
-    counted("corrupt", "corrupt blocks", dot_state::unsound);
-    counted("misaligned", "misaligned blocks", dot_state::unsound);
-    counted("failures", "requests refused", dot_state::refused);
+    counted("corrupt", "corrupt blocks", point_state::unsound);
+    counted("misaligned", "misaligned blocks", point_state::unsound);
+    counted("failures", "failed allocations", point_state::failed);
   }
   std::stable_sort(all.begin(), all.end(),
                    [](const remark& a, const remark& b) { return a.state > b.state; });
@@ -229,31 +233,33 @@ std::vector<series_commands> commands_of(const std::vector<const json*>& points)
 
 }  // namespace
 
-looks::looks() {
+style_table::style_table() {
   for (const std::string_view name : allocator_names()) of(std::string(name), std::string(name));
 }
 
-std::pair<unsigned, unsigned> looks::order(const std::string& allocator,
-                                           const std::string& series) {
+std::pair<unsigned, unsigned> style_table::order(const std::string& allocator,
+                                                 const std::string& series) {
   const std::string family = family_of(allocator.empty() ? series : allocator);
   const auto number = families_.try_emplace(family, static_cast<unsigned>(families_.size()));
   auto& variants = variants_[family];
-  if (variants.empty()) variants[family] = 0;  // the plain form, whether it comes or not
+  if (variants.empty()) variants[family] = 0;  // reserves the plain form
   const auto variant = variants.try_emplace(series, static_cast<unsigned>(variants.size()));
   return {number.first->second, variant.first->second};
 }
 
-chart_look looks::of(const std::string& allocator, const std::string& series) {
+curve_style style_table::of(const std::string& allocator, const std::string& series) {
   const auto [family, variant] = order(allocator, series);
-  return look_of(family, variant);
+  return style_of(family, variant);
 }
 
-figure figure_of(const json& experiment, const std::vector<const json*>& points, looks& all_looks) {
+figure figure_of(const json& experiment, const std::vector<const json*>& points,
+                 style_table& styles) {
   figure f;
   const json measures = experiment.value("y", json::array());
-  for (const json& y : measures.empty() ? usual_measures() : measures)
-    f.views.push_back(view_of(experiment, measure_of(y), points, all_looks));
-  // Fields that nothing has are left out; of nothing but losses, one view shows the losses.
+  for (const json& y : measures.empty() ? default_measures() : measures)
+    f.views.push_back(view_of(experiment, measure_of(y), points, styles));
+  // Measures without a value are left out. If no measure has one, the first
+  // view shows the lost points.
   if (std::any_of(f.views.begin(), f.views.end(), has_values))
     std::erase_if(f.views, [](const view& v) { return !has_values(v); });
   else

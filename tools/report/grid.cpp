@@ -16,7 +16,7 @@ std::string x_text(const chart_axis& axis, double x) {
                                             : tick_text(x, axis);
 }
 
-std::vector<double> spread_evenly(const std::set<double>& all, std::size_t most) {
+std::vector<double> evenly_spaced(const std::set<double>& all, std::size_t most) {
   const std::vector<double> xs(all.begin(), all.end());
   if (xs.size() <= most || most < 2) return xs;
   std::vector<double> kept;
@@ -31,8 +31,8 @@ std::string x_heading(const chart_axis& x) { return x.title().empty() ? "" : x.t
 grid grid_of(const view& v, std::size_t columns) {
   std::set<double> all;
   for (const chart_curve& curve : v.picture.curves)
-    for (const chart_dot& d : curve.dots) all.insert(d.x);
-  const std::vector<double> xs = spread_evenly(all, columns);
+    for (const chart_point& d : curve.points) all.insert(d.x);
+  const std::vector<double> xs = evenly_spaced(all, columns);
   grid g;
   g.head.push_back(x_heading(v.picture.x));
   for (const double x : xs) {
@@ -43,10 +43,10 @@ grid grid_of(const view& v, std::size_t columns) {
     auto& row = g.rows.emplace_back();
     row.push_back({curve.name});
     for (const double x : xs) {
-      const auto at = std::find_if(curve.dots.begin(), curve.dots.end(),
-                                   [&](const chart_dot& d) { return d.x == x; });
-      row.push_back(at == curve.dots.end() ? grid_cell{"", dot_state::good}
-                                           : grid_cell{value_text(*at), at->state});
+      const auto at = std::find_if(curve.points.begin(), curve.points.end(),
+                                   [&](const chart_point& d) { return d.x == x; });
+      row.push_back(at == curve.points.end() ? grid_cell{"", point_state::good}
+                                             : grid_cell{value_text(*at), at->state});
     }
   }
   return g;
@@ -55,7 +55,8 @@ grid grid_of(const view& v, std::size_t columns) {
 grid grid_of(const figure& f) {
   grid g;
   if (f.views.empty()) return g;
-  // Views may lack points that others have, so rows are gathered from all: in order of x, then of curve.
+  // A view may lack points that another view has: the rows are collected from
+  // all views.
   struct key {
     std::string x_text, series;
     auto operator<=>(const key&) const = default;
@@ -64,7 +65,7 @@ grid grid_of(const figure& f) {
   std::map<key, std::vector<grid_cell>> cells;
   for (std::size_t i = 0; i < f.views.size(); ++i)
     for (const chart_curve& curve : f.views[i].picture.curves)
-      for (const chart_dot& d : curve.dots) {
+      for (const chart_point& d : curve.points) {
         const key k{x_text(f.views[i].picture.x, d.x), curve.name};
         const auto [at, is_new] = cells.try_emplace(k, f.views.size());
         if (is_new) order.push_back(k);
@@ -85,7 +86,7 @@ grid grid_of(const figure& f) {
     row.insert(row.end(), these.begin(), these.end());
     g.rows.push_back(std::move(row));
   }
-  if (first.size() == 1) {  // one x says nothing
+  if (first.size() == 1) {  // a single x value needs no column
     g.head.erase(g.head.begin());
     for (auto& row : g.rows) row.erase(row.begin());
   }

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Figures as tables of text.
+/// Figures as tables of strings.
 
 #include "report/report.hpp"
 
@@ -11,20 +11,22 @@ namespace quarry::tool::report {
 
 struct grid_cell {
   std::string text;
-  dot_state state = dot_state::good;
+  point_state state = point_state::good;
 };
 struct grid {
   std::vector<std::string> head;
   std::vector<std::vector<grid_cell>> rows;
 };
 
-/// A row a curve, a column for each x; of many x at most `columns`, spread evenly, the last among them.
+/// Returns a table with a row per curve and a column per x value. If there are
+/// more than `columns` x values, the table has evenly spaced ones, the first
+/// and the last included.
 grid grid_of(const view& v, std::size_t columns);
 
-/// A row for each curve and x, a column a measure.
+/// Returns a table with a row per x value and curve, and a column per measure.
 grid grid_of(const figure& f);
 
-/// Commands that differ in the value of --allocators alone become one with a list.
+/// Joins the commands that differ only in the value of --allocators.
 std::vector<std::string> merged(const std::vector<series_commands>& commands);
 
 }  // namespace quarry::tool::report

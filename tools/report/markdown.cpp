@@ -54,7 +54,7 @@ std::string day_of(const std::string& date) { return date.substr(0, date.find('T
 
 std::string runs_text(const document& d) {
   std::string out =
-      head_text({"backend", "driver", "CUDA", "compiler", "commit", "measured", "points"});
+      head_text({"backend", "driver", "CUDA", "compiler", "commit", "measured", "data points"});
   for (const run& r : d.runs)
     out += row_text({d.backends[r.backend].label, r.driver, r.cuda, r.compiler, r.commit,
                      day_of(r.first_date) == day_of(r.last_date)
@@ -62,42 +62,41 @@ std::string runs_text(const document& d) {
                          : day_of(r.first_date) + " – " + day_of(r.last_date),
                      grouped(r.points)});
   if (d.replaced > 0)
-    out += fmt::format("\n{} points were measured again later; the newest counts.\n",
-                       grouped(d.replaced));
+    out += fmt::format("\n{} older data points are replaced by newer ones.\n", grouped(d.replaced));
   return out + "\n";
 }
 
-std::string placed(const std::vector<standing>& list, std::size_t place) {
-  if (list.size() <= place) return "–";
-  if (place == 0) return list[0].series;
-  return fmt::format("{} ({})", list[place].series, slowdown_text(list[place].slowdown));
+std::string standing_text(const std::vector<standing>& list, std::size_t rank) {
+  if (list.size() <= rank) return "–";
+  if (rank == 0) return list[0].series;
+  return fmt::format("{} ({})", list[rank].series, slowdown_text(list[rank].slowdown));
 }
 
-std::string choice_text(const document& d) {
-  const std::vector<ranking> rankings = rank_all(d, field_of::general);
+std::string rankings_text(const document& d) {
+  const std::vector<ranking> rankings = rank_all(d, compared_allocators::general);
   if (rankings.empty()) return "";
   std::string out =
-      "## Which allocator for which work\n\n"
-      "By the first measure of each experiment, among allocators that free single blocks and "
-      "passed "
-      "every check;\n"
-      "how far others are behind is the geometric mean over the figure of their value to the best "
-      "one's.\n\n" +
-      head_text({"work", "backend", "measure", "best", "next", "last", "lost or wrong"});
+      "## Best allocator per workload\n\n"
+      "By the first measure of each experiment, among "
+      "general-purpose allocators without faults. In\n"
+      "parentheses: the geometric mean, over all x values, of a "
+      "value divided by that of the "
+      "first.\n\n" +
+      head_text({"workload", "backend", "measure", "first", "second", "last", "faults"});
   for (const ranking& r : rankings) {
     if (!r.main) continue;
     const experiment& e = d.experiments[r.experiment];
     const figure& f = e.figures[r.figure];
     out += row_text({e.title, d.backends[f.backend].label, f.views[r.view].picture.y.title(),
-                     placed(r.whole, 0), placed(r.whole, 1),
-                     r.whole.size() > 2 ? placed(r.whole, r.whole.size() - 1) : "–",
+                     standing_text(r.complete, 0), standing_text(r.complete, 1),
+                     r.complete.size() > 2 ? standing_text(r.complete, r.complete.size() - 1) : "–",
                      joined(r.unsound)});
   }
   for (const summary& s : summarise(d, rankings)) {
-    out += fmt::format("\nOver all {} experiments on {}:\n\n", s.experiments,
-                       d.backends[s.backend].label) +
-           head_text({"allocator", "mean slowdown", "experiments", "best in", "lost or wrong in"});
-    for (const auto* list : {&s.often, &s.seldom})
+    out +=
+        fmt::format("\nAll {} experiments on {}:\n\n", s.experiments, d.backends[s.backend].label) +
+        head_text({"allocator", "mean slowdown", "experiments", "first in", "faults in"});
+    for (const auto* list : {&s.in_most, &s.in_few})
       for (const overall& o : *list)
         out += row_text({o.allocator, mean_text(o), std::to_string(o.experiments),
                          std::to_string(o.best), std::to_string(o.unsound)});
@@ -107,8 +106,8 @@ std::string choice_text(const document& d) {
 
 std::string claims_text(const document& d) {
   if (d.claims.empty()) return "";
-  std::string out = "## What the papers claim\n\n" +
-                    head_text({"paper", "claim", "there", "here", "backend", "how"});
+  std::string out = "## Claims of the papers\n\n" +
+                    head_text({"paper", "claim", "published", "measured", "backend", "method"});
   for (const claim& c : d.claims) {
     std::vector<std::string> where;
     for (const std::size_t m : c.backends) where.push_back(d.backends[m].label);
@@ -126,7 +125,7 @@ std::string remarks_text(const figure& f) {
   for (const remark& r : f.remarks)
     out += fmt::format(
         "- {}{}: {}{}\n",
-        r.state < dot_state::refused ? "" : "**" + std::string(state_text(r.state)) + "** ",
+        r.state < point_state::failed ? "" : "**" + std::string(state_text(r.state)) + "** ",
         r.series, r.what, joined(r.at).empty() ? "" : " (" + joined(r.at) + ")");
   return out.empty() ? "" : out + "\n";
 }
@@ -137,7 +136,7 @@ std::string figure_text(const experiment& e, const figure& f, const document& d,
   for (std::size_t i = 0; i < f.views.size(); ++i) {
     const view& v = f.views[i];
     if (e.form == chart_form::table) break;
-    if (i == 1) out += "<details><summary>further measures</summary>\n\n";
+    if (i == 1) out += "<details><summary>other measures</summary>\n\n";
     if (!pictures.empty())
       out += fmt::format("![{}, {}]({}/{})\n\n", e.title, v.picture.y.title(), pictures,
                          picture_name(f, v));
@@ -174,7 +173,7 @@ std::size_t write_pictures(const document& d, const std::string& folder) {
     std::ofstream out(file);
     out << svg;
     out.close();
-    if (!out) throw input_error("can not write " + file.string());
+    if (!out) throw input_error("cannot write " + file.string());
     ++count;
   };
   for (const experiment& e : d.experiments)
@@ -185,8 +184,12 @@ std::size_t write_pictures(const document& d, const std::string& folder) {
   return count;
 }
 
+std::string summary_of(const document& d, const std::string& title) {
+  return fmt::format("# {}\n\n", title) + runs_text(d) + rankings_text(d) + claims_text(d);
+}
+
 std::string markdown_of(const document& d, const std::string& title, const std::string& pictures) {
-  std::string out = fmt::format("# {}\n\n", title) + runs_text(d) + choice_text(d) + claims_text(d);
+  std::string out = summary_of(d, title);
   for (const experiment& e : d.experiments) {
     out += fmt::format("## {}\n\n", e.title);
     if (!e.source.empty()) out += e.source + ".\n\n";
@@ -194,7 +197,7 @@ std::string markdown_of(const document& d, const std::string& title, const std::
     for (const figure& f : e.figures) out += figure_text(e, f, d, pictures);
   }
   if (!d.maps.empty() && !pictures.empty()) {
-    out += "## Heaps from inside\n\n";
+    out += "## Heap maps\n\n";
     for (std::size_t i = 0; i < d.maps.size(); ++i)
       out += fmt::format("![{}]({}/{})\n\n", d.maps[i].title, pictures, picture_name(d.maps[i], i));
   }

@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "report/page.hpp"
 
+#include "chart/svg_chart.hpp"
 #include "chart/svg_frame.hpp"
 #include "chart/svg_marks.hpp"
 #include "common/parse.hpp"
@@ -21,7 +22,7 @@ using out_json = nlohmann::ordered_json;
 
 constexpr std::size_t grid_columns = 40;
 
-/// Six digits are enough for the eye; null where nothing was measured.
+/// Rounds to six significant digits; null if the value is missing.
 out_json shortened(double v) {
   if (!std::isfinite(v)) return nullptr;
   return std::stod(fmt::format("{:.6g}", v));
@@ -43,16 +44,16 @@ out_json to_json(const chart_axis& a) {
 }
 
 out_json to_json(const chart_curve& c) {
-  out_json j = {{"name", c.name}, {"look", {c.look.colour, c.look.marker, c.look.dash}}};
-  j["dots"] = out_json::array();
-  for (const chart_dot& d : c.dots) {
-    out_json dot = {{"x", shortened(d.x)}, {"y", shortened(d.y)}};
-    if (std::isfinite(d.least) && std::isfinite(d.most)) {
-      dot["least"] = shortened(d.least);
-      dot["most"] = shortened(d.most);
+  out_json j = {{"name", c.name}, {"style", {c.style.colour, c.style.marker, c.style.dash}}};
+  j["points"] = out_json::array();
+  for (const chart_point& p : c.points) {
+    out_json point = {{"x", shortened(p.x)}, {"y", shortened(p.y)}};
+    if (std::isfinite(p.least) && std::isfinite(p.most)) {
+      point["least"] = shortened(p.least);
+      point["most"] = shortened(p.most);
     }
-    if (d.state != dot_state::good) dot["state"] = state_text(d.state);
-    j["dots"].push_back(std::move(dot));
+    if (p.state != point_state::good) point["state"] = state_text(p.state);
+    j["points"].push_back(std::move(point));
   }
   return j;
 }
@@ -62,7 +63,7 @@ out_json to_json(const grid& g) {
   for (const auto& row : g.rows) {
     out_json cells = out_json::array();
     for (const grid_cell& c : row)
-      if (c.state == dot_state::good)
+      if (c.state == point_state::good)
         cells.push_back(c.text);
       else
         cells.push_back({c.text, state_text(c.state)});
@@ -83,7 +84,10 @@ out_json to_json(const figure& f, chart_form form) {
                     {"y", to_json(v.picture.y)},
                     {"curves", std::move(curves)}};
     if (v.not_shown > 0) one["not_shown"] = v.not_shown;
-    if (form != chart_form::table) one["grid"] = to_json(grid_of(v, grid_columns));
+    if (form != chart_form::table) {
+      one["grid"] = to_json(grid_of(v, grid_columns));
+      one["svg"] = chart_svg(v.picture);
+    }
     j["views"].push_back(std::move(one));
   }
   if (form == chart_form::table) j["grid"] = to_json(grid_of(f));
@@ -116,43 +120,51 @@ out_json to_json(const std::vector<overall>& list) {
   return j;
 }
 
-out_json choices(const document& d, field_of who) {
-  const std::vector<ranking> rankings = rank_all(d, who);
-  out_json j = {{"work", out_json::array()}, {"overall", out_json::array()}};
+out_json to_json(const document& d, compared_allocators which) {
+  const std::vector<ranking> rankings = rank_all(d, which);
+  out_json j = {{"workloads", out_json::array()}, {"overall", out_json::array()}};
   for (const ranking& r : rankings) {
     const experiment& e = d.experiments[r.experiment];
     const figure& f = e.figures[r.figure];
-    j["work"].push_back({{"title", e.title},
-                         {"anchor", f.anchor},
-                         {"backend", f.backend},
-                         {"measure", f.views[r.view].picture.y.title()},
-                         {"main", r.main},
-                         {"of", r.of},
-                         {"whole", to_json(r.whole)},
-                         {"in_part", to_json(r.in_part)},
-                         {"unsound", r.unsound}});
+    j["workloads"].push_back({{"title", e.title},
+                              {"anchor", f.anchor},
+                              {"backend", f.backend},
+                              {"measure", f.views[r.view].picture.y.title()},
+                              {"main", r.main},
+                              {"of", r.of},
+                              {"complete", to_json(r.complete)},
+                              {"partial", to_json(r.partial)},
+                              {"unsound", r.unsound}});
   }
   for (const summary& s : summarise(d, rankings))
     j["overall"].push_back({{"backend", s.backend},
                             {"experiments", s.experiments},
-                            {"often", to_json(s.often)},
-                            {"seldom", to_json(s.seldom)}});
+                            {"in_most", to_json(s.in_most)},
+                            {"in_few", to_json(s.in_few)}});
   return j;
 }
 
-out_json palette() {
-  out_json j;
-  for (const std::string_view c : light_colours) j["light"].push_back(c);
-  for (const std::string_view c : dark_colours) j["dark"].push_back(c);
-  for (const std::string_view d : chart_dashes) j["dashes"].push_back(d);
-  for (const marker_outline& m : marker_outlines)
-    j["markers"].push_back({{"path", m.path}, {"open", m.open}});
-  return j;
+/// The style rules that replace the colours of curves in the dark theme.
+std::string dark_theme_rules() {
+  std::string rules;
+  for (unsigned i = 0; i < chart_colours; ++i)
+    rules +=
+        fmt::format(":root[data-theme=\"dark\"] .curve.c{} {{ color: {}; }}\n", i, dark_colours[i]);
+  return rules;
+}
+
+/// Prevents the data from ending the script element that holds them.
+std::string as_script_content(std::string json_text) {
+  for (const auto& [from, to] :
+       {std::pair<std::string_view, std::string_view>{"</", "<\\/"}, {"<!--", "\\u003c!--"}})
+    for (std::size_t at = 0; (at = json_text.find(from, at)) != std::string::npos; at += to.size())
+      json_text.replace(at, from.size(), to);
+  return json_text;
 }
 
 void replace(std::string& text, std::string_view mark, std::string_view by) {
   const std::size_t at = text.find(mark);
-  if (at == std::string::npos) throw error(fmt::format("the page has no place for {}", mark));
+  if (at == std::string::npos) throw error(fmt::format("the page template lacks {}", mark));
   text.replace(at, mark.size(), by);
 }
 
@@ -163,8 +175,7 @@ out_json page_data(const document& d, const std::string& title) {
       {"title", title},
       {"made", fmt::format("{:%Y-%m-%d %H:%M} UTC", fmt::gmtime(std::chrono::system_clock::now()))},
       {"points", d.points},
-      {"replaced", d.replaced},
-      {"palette", palette()}};
+      {"replaced", d.replaced}};
   for (const char* key : {"backends", "runs", "experiments", "claims", "maps"})
     j[key] = out_json::array();
   for (const backend& m : d.backends)
@@ -189,8 +200,8 @@ out_json page_data(const document& d, const std::string& title) {
                                 {"form", form_text(e.form)},
                                 {"figures", std::move(figures)}});
   }
-  j["choice"] = {{"general", choices(d, field_of::general)},
-                 {"everyone", choices(d, field_of::everyone)}};
+  j["rankings"] = {{"general", to_json(d, compared_allocators::general)},
+                   {"all", to_json(d, compared_allocators::all)}};
   for (const claim& c : d.claims)
     j["claims"].push_back({{"id", c.id},
                            {"source", c.source},
@@ -208,20 +219,11 @@ out_json page_data(const document& d, const std::string& title) {
 }
 
 std::string page_of(const document& d, const std::string& title) {
-  if (chart_library.empty())
-    throw input_error(
-        "this program was built without Chart.js, which draws the page: install it "
-        "(scripts/install-deps tool), configure and build again; --markdown and --figures work "
-        "without it");
-  std::string data = page_data(d, title).dump();
-  for (std::size_t at = 0; (at = data.find('<', at)) != std::string::npos;)
-    data.replace(at, 1, "\\u003c");  // nothing in it may end the script element
   std::string page(page_template);
   replace(page, "{{title}}", xml_escaped(title));
-  replace(page, "{{style}}", page_style);
-  replace(page, "{{library}}", chart_library);
+  replace(page, "{{style}}", std::string(page_style) + dark_theme_rules());
   replace(page, "{{script}}", page_script);
-  replace(page, "{{data}}", data);
+  replace(page, "{{data}}", as_script_content(page_data(d, title).dump()));
   return page;
 }
 

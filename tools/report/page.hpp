@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The page: one file that asks for nothing else.
+/// The HTML page of `quarry report`: one file that loads nothing else.
 
 #include "report/report.hpp"
 
@@ -8,10 +8,10 @@
 
 namespace quarry::tool::report {
 
-/// Throws input_error if the program was built without the chart library.
+/// Returns the page.
 std::string page_of(const document& d, const std::string& title);
 
-/// What the page's script reads.
+/// Returns the data that the script of the page reads.
 nlohmann::ordered_json page_data(const document& d, const std::string& title);
 
 }  // namespace quarry::tool::report

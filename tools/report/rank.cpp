@@ -14,44 +14,45 @@
 namespace quarry::tool::report {
 namespace {
 
-bool takes_part(const chart_curve& curve, field_of who) {
-  if (curve.owner.empty() || curve.owner == "baseline") return false;  // no allocator
+bool is_compared(const chart_curve& curve, compared_allocators which) {
+  if (curve.owner.empty() || curve.owner == "baseline") return false;  // not an allocator
   bool general = true;
   visit_allocator(curve.owner, [&](auto entry) {
     using type = typename decltype(entry)::type;
     general = type::can.frees_one && !type::can.overwrites;
   });
-  return who == field_of::everyone || general;
+  return which == compared_allocators::all || general;
 }
 
 bool is_sound(const chart_curve& curve) {
-  return std::none_of(curve.dots.begin(), curve.dots.end(), [](const chart_dot& d) {
-    return d.state == dot_state::unsound || d.state == dot_state::lost;
+  return std::none_of(curve.points.begin(), curve.points.end(), [](const chart_point& d) {
+    return d.state == point_state::unsound || d.state == point_state::lost;
   });
 }
 
-/// What can be compared: the values of sound curves at each x.
+/// The values of the compared curves at each x.
 using values = std::map<double, std::map<const chart_curve*, double>>;
 
 values values_of(const std::vector<const chart_curve*>& curves, direction better) {
-  std::map<double, bool> somebody_got_all;
+  std::map<double, bool> without_failures;
   for (const chart_curve* curve : curves)
-    for (const chart_dot& d : curve->dots)
+    for (const chart_point& d : curve->points)
       if (std::isfinite(d.y)) {
-        // Nothing can be so many times worse than 0.
+        // The ratio to 0 is undefined.
         if (better == direction::less && d.y <= 0) return {};
-        if (d.state != dot_state::refused) somebody_got_all[d.x] = true;
+        if (d.state != point_state::failed) without_failures[d.x] = true;
       }
   values at;
   for (const chart_curve* curve : curves)
-    for (const chart_dot& d : curve->dots)
-      if (d.y > 0 && (d.state != dot_state::refused || better == direction::more ||
-                      !somebody_got_all.contains(d.x)))
+    for (const chart_point& d : curve->points)
+      if (d.y > 0 && (d.state != point_state::failed || better == direction::more ||
+                      !without_failures.contains(d.x)))
         at[d.x][curve] = d.y;
   return at;
 }
 
-/// Geometric mean of how much worse `mine` is than `best` where both have values.
+/// Returns the slowdown of `mine` against `best`, over the x values where both
+/// have one.
 standing compare(const values& at, const chart_curve* mine, const chart_curve* best,
                  direction better) {
   standing s{mine->name, mine->owner, 1, 0};
@@ -66,10 +67,11 @@ standing compare(const values& at, const chart_curve* mine, const chart_curve* b
   return s;
 }
 
-/// Multiplies slowdowns up; the root is taken at the end. False if no allocator took part.
+/// Multiplies the slowdowns of a ranking into the products; summarise() takes
+/// the root. Returns whether the ranking holds an allocator.
 bool add_to(std::map<std::string, overall>& by_allocator, const document& d, const ranking& r) {
   std::map<std::string, double> best_series;
-  for (const standing& s : r.whole) best_series.try_emplace(s.allocator, s.slowdown);
+  for (const standing& s : r.complete) best_series.try_emplace(s.allocator, s.slowdown);
   std::set<std::string> unsound;
   const figure& f = d.experiments[r.experiment].figures[r.figure];
   for (const chart_curve& curve : f.views[r.view].picture.curves)
@@ -80,18 +82,18 @@ bool add_to(std::map<std::string, overall>& by_allocator, const document& d, con
     overall& o = by_allocator[name];
     o.slowdown *= slowdown;
     ++o.experiments;
-    if (name == r.whole.front().allocator) ++o.best;
+    if (name == r.complete.front().allocator) ++o.best;
   }
   return !best_series.empty() || !unsound.empty();
 }
 
 }  // namespace
 
-ranking rank(const view& v, field_of who) {
+ranking rank(const view& v, compared_allocators which) {
   ranking r;
   std::vector<const chart_curve*> curves;
   for (const chart_curve& curve : v.picture.curves) {
-    if (!takes_part(curve, who)) continue;
+    if (!is_compared(curve, which)) continue;
     if (is_sound(curve))
       curves.push_back(&curve);
     else
@@ -105,36 +107,36 @@ ranking rank(const view& v, field_of who) {
   std::erase_if(at, [&](const auto& entry) { return entry.second.size() < half; });
   r.of = at.size();
 
-  const auto is_whole = [&](const chart_curve* curve) {
+  const auto is_complete = [&](const chart_curve* curve) {
     return std::all_of(at.begin(), at.end(),
                        [&](const auto& entry) { return entry.second.contains(curve); });
   };
   const chart_curve* best = nullptr;
   for (const chart_curve* curve : curves)
-    if (!at.empty() && is_whole(curve) &&
+    if (!at.empty() && is_complete(curve) &&
         (best == nullptr || compare(at, curve, best, v.better).slowdown < 1))
       best = curve;
   if (best == nullptr) return r;
   for (const chart_curve* curve : curves)
     if (const standing s = compare(at, curve, best, v.better); s.at > 0)
-      (s.at == r.of ? r.whole : r.in_part).push_back(s);
+      (s.at == r.of ? r.complete : r.partial).push_back(s);
   const auto by_slowdown = [](const standing& a, const standing& b) {
     return a.slowdown < b.slowdown;
   };
-  std::stable_sort(r.whole.begin(), r.whole.end(), by_slowdown);
-  std::stable_sort(r.in_part.begin(), r.in_part.end(), by_slowdown);
+  std::stable_sort(r.complete.begin(), r.complete.end(), by_slowdown);
+  std::stable_sort(r.partial.begin(), r.partial.end(), by_slowdown);
   return r;
 }
 
-std::vector<ranking> rank_all(const document& d, field_of who) {
+std::vector<ranking> rank_all(const document& d, compared_allocators which) {
   std::vector<ranking> all;
   for (std::size_t e = 0; e < d.experiments.size(); ++e)
     for (std::size_t f = 0; f < d.experiments[e].figures.size(); ++f) {
       const std::vector<view>& views = d.experiments[e].figures[f].views;
       for (std::size_t i = 0; i < views.size(); ++i) {
         if (views[i].better == direction::none) continue;
-        ranking r = rank(views[i], who);
-        if (r.whole.size() + r.in_part.size() + r.unsound.size() < 2) continue;
+        ranking r = rank(views[i], which);
+        if (r.complete.size() + r.partial.size() + r.unsound.size() < 2) continue;
         r.main = all.empty() || all.back().experiment != e || all.back().figure != f;
         r.experiment = e;
         r.figure = f;
@@ -155,14 +157,14 @@ std::vector<summary> summarise(const document& d, const std::vector<ranking>& ra
       if (d.experiments[r.experiment].figures[r.figure].backend == m && r.main &&
           add_to(by_allocator, d, r))
         ++s.experiments;
-    if (s.experiments < 2) continue;  // it would repeat the table above
+    if (s.experiments < 2) continue;  // the ranking itself says the same
     for (auto& [name, o] : by_allocator) {
       o.allocator = name;
       if (o.experiments > 0)
         o.slowdown = std::pow(o.slowdown, 1.0 / static_cast<double>(o.experiments));
-      (2 * o.experiments >= s.experiments ? s.often : s.seldom).push_back(o);
+      (2 * o.experiments >= s.experiments ? s.in_most : s.in_few).push_back(o);
     }
-    for (auto* list : {&s.often, &s.seldom})
+    for (auto* list : {&s.in_most, &s.in_few})
       std::stable_sort(list->begin(), list->end(), [](const overall& a, const overall& b) {
         if ((a.experiments > 0) != (b.experiments > 0)) return a.experiments > 0;
         return a.slowdown < b.slowdown;

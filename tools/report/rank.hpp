@@ -1,14 +1,20 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Which allocator for which work.
+/// Ranks allocators per workload and over all workloads.
 ///
-/// A curve's slowdown is the geometric mean, over the x of a view, of its value divided by the best curve's; the
-/// best is the one that makes all slowdowns 1 or more. Compared is at the x that at least half of the curves
-/// have, and a curve that lacks one of them is told apart ("in part").
+/// In a view, the slowdown of a curve is the geometric mean, over the x values,
+/// of its value divided by the value of the first curve. The first curve is the
+/// one for which all slowdowns are at least 1.
 ///
-/// A curve with a point that was lost, corrupt or misaligned is not sound and takes no part. A point with
-/// refused requests did less work than the others: where less is better, it counts only if all were
-/// refused some. A measure of which less is better and somebody has nothing is not compared.
+/// - An x value counts if at least half of the curves have a value there. A
+/// curve that lacks a value at
+///   such an x is listed as partial.
+/// - A curve with a lost or unsound point is not ranked.
+/// - Where less is better, a point with failed allocations counts only if no
+/// curve is free of failed
+///   allocations at that x: fewer blocks take less time.
+/// - A view in which less is better and a value is 0 or less is not ranked: no
+/// ratio to 0 exists.
 
 #include "report/report.hpp"
 
@@ -17,30 +23,32 @@
 
 namespace quarry::tool::report {
 
-/// Who is compared: all, or those that free single blocks and never hand out memory in use. Of allocators
-/// that this program does not know the latter is assumed.
-enum class field_of : std::uint8_t { everyone, general };
+/// Which allocators are ranked. General-purpose allocators free single blocks
+/// and never return memory in use; allocators that this program does not know
+/// count as general-purpose.
+enum class compared_allocators : std::uint8_t { all, general };
 
 struct standing {
   std::string series, allocator;
   double slowdown = 1;
-  std::size_t at = 0;  // number of x compared
+  std::size_t at = 0;  // number of x values compared
 };
 
 struct ranking {
   std::size_t experiment = 0, figure = 0, view = 0;  // indices into the document
-  bool main = true;                                  // the first measure of its figure
-  std::size_t of = 0;                                // number of x that make the work
-  std::vector<standing> whole, in_part;              // the best first
-  std::vector<std::string> unsound;                  // series
+  bool main = true;                                  // whether the view is the first of its figure
+  std::size_t of = 0;                                // number of x values that count
+  std::vector<standing> complete, partial;           // the fastest first
+  std::vector<std::string> unsound;                  // names of series
 };
 
-ranking rank(const view& v, field_of who);
+ranking rank(const view& v, compared_allocators which);
 
-/// Of every view for which one way is better and somebody can be compared.
-std::vector<ranking> rank_all(const document& d, field_of who);
+/// Ranks every view that has a direction and at least two curves to compare.
+std::vector<ranking> rank_all(const document& d, compared_allocators which);
 
-/// An allocator over all experiments on a machine, by their main measure.
+/// The standing of an allocator over all experiments of a backend, by their
+/// first measure.
 struct overall {
   std::string allocator;
   double slowdown = 1;  // geometric mean
@@ -49,14 +57,15 @@ struct overall {
 struct summary {
   std::size_t backend = 0;
   std::size_t experiments = 0;
-  std::vector<overall> often, seldom;  // in at least half of the experiments, in fewer
+  std::vector<overall> in_most,
+      in_few;  // ranked in at least half of the experiments, in fewer
 };
 std::vector<summary> summarise(const document& d, const std::vector<ranking>& rankings);
 
-/// "1.27", "–" if it took part in nothing.
+/// "1.27"; "–" if the allocator is ranked in no experiment.
 std::string mean_text(const overall& o);
 
-/// "equal", "+12 %", "3.4 ×", with spaces that do not break.
+/// "equal", "+12 %", "3.4 ×", with non-breaking spaces.
 std::string slowdown_text(double slowdown);
 
 }  // namespace quarry::tool::report

@@ -1,13 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What `quarry report` knows, from lines of JSON to what a page shows.
+/// The data of `quarry report`, from records to what the page shows.
 ///
-///   read        files -> records            report_read.cpp, older lines: report_older.cpp
-///   arrange     records -> document         report_arrange.cpp
-///   rank        document -> standings       report_rank.cpp
-///   write       a page, a text, pictures    report_page.cpp, report_markdown.cpp
+///   read        files -> records           report/read.cpp
+///   arrange     records -> document        report/arrange.cpp,
+///   report/figure.cpp rank        document -> rankings       report/rank.cpp
+///   write       page, Markdown, pictures   report/page.cpp,
+///   report/markdown.cpp
 ///
-/// docs/report.md says what the lines hold.
+/// docs/report.md describes the records.
 
 #include "chart/chart.hpp"
 
@@ -23,21 +24,22 @@ using json = nlohmann::json;
 
 struct record {
   json line;
-  std::string place;  // "file:line", for complaints
+  std::string origin;  // "file:line", for error messages
 };
 
-/// The lines of all files by kind, older ones turned into today's.
+/// The records of all files, by kind.
 struct records {
   std::vector<record> experiments, points, maps, claims;
 };
 
+/// What the data points were measured on.
 struct backend {
   std::string kind, device;  // "cuda", "NVIDIA H200"
-  std::string label;         // what people see
-  std::string slug;          // fit for a file name and an anchor
+  std::string label;         // shown to readers
+  std::string slug;          // the label in file names and anchors
 };
 
-/// Points measured by one program on one machine.
+/// The data points that one build of the program measured on one backend.
 struct run {
   std::size_t backend = 0;
   std::string driver, cuda, compiler, commit;
@@ -45,19 +47,21 @@ struct run {
   std::size_t points = 0;
 };
 
+/// Which values of a measure are better.
 enum class direction : std::uint8_t { less, more, none };
 
-/// One y field of an experiment, as a chart.
+/// One measure of an experiment, as a chart.
 struct view {
   std::string field;
   direction better = direction::none;
   chart picture;
-  std::size_t not_shown = 0;  // points that a logarithmic axis has no place for
+  std::size_t not_shown = 0;  // zeros, which a logarithmic axis cannot show
 };
 
-/// Something to tell about points of a series.
+/// A note about data points of a series: faults, and why points were not
+/// measured.
 struct remark {
-  dot_state state = dot_state::good;
+  point_state state = point_state::good;
   std::string series, what;
   std::vector<std::string> at;  // x values
 };
@@ -67,7 +71,7 @@ struct series_commands {
   std::vector<std::string> commands;
 };
 
-/// An experiment on one machine.
+/// An experiment on one backend.
 struct figure {
   std::size_t backend = 0;
   std::string anchor;
@@ -78,15 +82,16 @@ struct figure {
 
 struct experiment {
   std::string id, title, source, note;
-  std::string group;  // headings of the contents; may be empty
+  std::string group;  // heading in the table of contents; may be empty
   chart_form form = chart_form::lines;
   std::vector<figure> figures;
 };
 
+/// A published number beside the measured one.
 struct claim {
   std::string id, source, what, paper, ours, unit, how;
-  double ratio = nothing;             // ours / the paper's, where both are numbers
-  std::vector<std::size_t> backends;  // empty: not known
+  double ratio = missing;             // measured / published, if both are numbers
+  std::vector<std::size_t> backends;  // empty: unknown
 };
 
 struct heap_picture {
@@ -101,13 +106,12 @@ struct document {
   std::vector<claim> claims;
   std::vector<heap_picture> maps;
   std::size_t points = 0;
-  std::size_t replaced = 0;  // measured again later; the newest counts
+  std::size_t replaced = 0;  // data points that a newer record of the same x value replaces
 };
 
+/// Throws input_error if a file cannot be read, if a line is not a valid
+/// record, or if the files hold neither data points nor maps nor claims.
 records read(const std::vector<std::string>& files);
 document arrange(const records& all);
-
-/// Adds a line of the time before "kind" as today's points, and what describes their experiment.
-void add_older(const record& line, records& all);
 
 }  // namespace quarry::tool::report

@@ -1,5 +1,5 @@
 # SPDX-License-Identifier: Apache-2.0
-"""A headless Chromium, driven through chromedriver's WebDriver protocol with nothing but Python's library.
+"""A headless Chromium, driven by Selenium.
 
     with Browser(folder) as browser:
         browser.open("file:///a/page.html")
@@ -8,133 +8,105 @@
 import base64
 import json
 import pathlib
-import re
 import shutil
-import subprocess
-import tempfile
-import time
-import urllib.error
-import urllib.request
+
+from selenium import webdriver
+from selenium.webdriver.common.action_chains import ActionChains
+from selenium.webdriver.common.by import By
+from selenium.webdriver.chrome.service import Service
+from selenium.webdriver.support.ui import WebDriverWait
 
 NAMES = ("chromium", "chromium-browser", "google-chrome")
+# Tests may run as root, and where /dev/shm is small: no sandbox, no shared memory there.
+ARGUMENTS = ("--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu",
+             "--hide-scrollbars", "--no-first-run", "--force-device-scale-factor=1",
+             "--disable-background-networking", "--window-size=1400,1000")
 
 
 def find():
-    """(browser, driver), or what is missing as a sentence."""
+    """Returns (browser, driver), or a sentence that names what is missing."""
     browser = next(filter(None, map(shutil.which, NAMES)), None)
     driver = shutil.which("chromedriver")
     if browser and driver:
         return browser, driver
-    return "no " + ("chromedriver" if browser else "chromium") + " here (scripts/install-deps installs it)"
+    missing = "chromedriver" if browser else "chromium"
+    return f"{missing} is not installed (scripts/install-deps browser)"
 
 
 class Browser:
-    def __init__(self, downloads, width=1400, height=1000):
-        self.downloads = pathlib.Path(downloads)
-        self.size = width, height
+    def __init__(self, downloads):
+        self.downloads = str(pathlib.Path(downloads))
 
     def __enter__(self):
         binary, driver = find()
-        self.profile = tempfile.mkdtemp(prefix="quarry-report-")
-        self.driver = subprocess.Popen([driver, "--port=0"], stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
-        port = next(m.group(1) for m in (re.search(r"on port (\d+)\.", line) for line in self.driver.stdout)
-                    if m and m.group(1) != "0")
-        self.base = f"http://127.0.0.1:{port}"
-        # Tests may run as root and where /dev/shm is small: no sandbox, no shared memory there.
-        arguments = ["--headless=new", "--no-sandbox", "--disable-dev-shm-usage", "--disable-gpu", "--hide-scrollbars",
-                     "--no-first-run", "--force-device-scale-factor=1", "--disable-background-networking",
-                     f"--window-size={self.size[0]},{self.size[1]}", f"--user-data-dir={self.profile}"]
-        wanted = {"browserName": "chrome", "goog:loggingPrefs": {"browser": "ALL", "performance": "ALL"},
-                  "goog:chromeOptions": {"binary": binary, "args": arguments,
-                                         "prefs": {"download.default_directory": str(self.downloads)}}}
-        try:
-            answer = self.ask("POST", "/session", {"capabilities": {"alwaysMatch": wanted}})
-        except BaseException:
-            self.stop()
-            raise
-        self.base += "/session/" + answer["sessionId"]
-        self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=str(self.downloads))
+        options = webdriver.ChromeOptions()
+        options.binary_location = binary
+        for argument in ARGUMENTS:
+            options.add_argument(argument)
+        options.set_capability("goog:loggingPrefs", {"browser": "ALL", "performance": "ALL"})
+        self.driver = webdriver.Chrome(service=Service(driver), options=options)
+        self.driver.set_script_timeout(120)
+        self.devtools("Browser.setDownloadBehavior", behavior="allow", downloadPath=self.downloads)
         return self
 
     def __exit__(self, *_):
-        try:
-            self.ask("DELETE", "")
-        except OSError:
-            pass
-        self.stop()
-
-    def stop(self):
-        self.driver.terminate()
-        self.driver.wait(20)
-        self.driver.stdout.close()
-        shutil.rmtree(self.profile, ignore_errors=True)
-
-    def ask(self, method, path, body=None):
-        data = json.dumps(body).encode() if body is not None else None
-        request = urllib.request.Request(self.base + path, data, {"Content-Type": "application/json"}, method=method)
-        try:
-            with urllib.request.urlopen(request, timeout=120) as answer:
-                return json.load(answer)["value"]
-        except urllib.error.HTTPError as error:
-            raise RuntimeError(json.load(error)["value"]["message"]) from None
+        self.driver.quit()
 
     def open(self, address):
-        self.ask("POST", "/url", {"url": address})
+        self.driver.get(address)
 
     def run(self, script, *arguments):
-        return self.ask("POST", "/execute/sync", {"script": script, "args": list(arguments)})
+        return self.driver.execute_script(script, *arguments)
 
     def wait(self, script, *arguments, seconds=30):
-        """Until the script returns something true."""
-        end = time.monotonic() + seconds
-        while not (value := self.run(script, *arguments)):
-            if time.monotonic() > end:
-                raise AssertionError(f"still not after {seconds} s: {script}")
-            time.sleep(0.1)
-        return value
+        """Waits until the script returns a true value, and returns it."""
+        return WebDriverWait(self.driver, seconds, 0.1).until(
+            lambda _: self.run(script, *arguments), f"not true after {seconds} s: {script}")
 
     def element(self, selector):
-        return next(iter(self.ask("POST", "/element", {"using": "css selector", "value": selector}).values()))
+        """Returns the element, scrolled to the middle of the window."""
+        found = self.driver.find_element(By.CSS_SELECTOR, selector)
+        self.run("arguments[0].scrollIntoView({block: 'center'})", found)
+        return found
 
     def click(self, selector):
-        """As a person does: scrolled to, and with whatever lies over it in the way."""
-        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", selector)
-        self.ask("POST", f"/element/{self.element(selector)}/click", {})
+        self.element(selector).click()
 
     def press(self, selector, key):
-        """A key while the element has the focus."""
-        self.ask("POST", f"/element/{self.element(selector)}/value", {"text": key})
+        """Sends a key to the element."""
+        self.element(selector).send_keys(key)
 
     def point_at(self, selector, x, y):
-        """Moves the mouse to a place inside the element, counted from its middle."""
-        self.run("document.querySelector(arguments[0]).scrollIntoView({block: 'center'})", selector)
-        origin = {"element-6066-11e4-a52e-4f735466cecf": self.element(selector)}
-        move = {"type": "pointerMove", "duration": 0, "x": x, "y": y, "origin": origin}
-        self.ask("POST", "/actions", {"actions": [{"type": "pointer", "id": "mouse", "actions": [move]}]})
+        """Moves the pointer to a position in the element, relative to its centre."""
+        ActionChains(self.driver, duration=0).move_to_element_with_offset(
+            self.element(selector), x, y).perform()
 
     def devtools(self, command, **parameters):
-        return self.ask("POST", "/goog/cdp/execute", {"cmd": command, "params": parameters})
+        return self.driver.execute_cdp_cmd(command, parameters)
 
     def prefer(self, scheme):
-        self.devtools("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+        self.devtools("Emulation.setEmulatedMedia",
+                      features=[{"name": "prefers-color-scheme", "value": scheme}])
 
     def resize(self, width, height, mobile=False):
-        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height, deviceScaleFactor=2 if mobile else 1,
-                      mobile=mobile)
+        self.devtools("Emulation.setDeviceMetricsOverride", width=width, height=height,
+                      deviceScaleFactor=2 if mobile else 1, mobile=mobile)
 
     def log(self, kind):
-        return self.ask("POST", "/se/log", {"type": kind})
+        return self.driver.get_log(kind)
 
     def requests(self):
-        """Addresses that the browser asked for since the last call."""
+        """Returns the addresses that the browser requested since the last call."""
         messages = (json.loads(entry["message"])["message"] for entry in self.log("performance"))
-        return [m["params"]["request"]["url"] for m in messages if m["method"] == "Network.requestWillBeSent"]
+        return [m["params"]["request"]["url"] for m in messages
+                if m["method"] == "Network.requestWillBeSent"]
 
     def screenshot(self, file, whole=False):
+        """Writes a PNG of the window, or of the whole page."""
+        clip = {}
         if whole:
             size = self.devtools("Page.getLayoutMetrics")["cssContentSize"]
-            clip = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 15000), "scale": 1}
-            picture = self.devtools("Page.captureScreenshot", format="png", captureBeyondViewport=True, clip=clip)["data"]
-        else:
-            picture = self.ask("GET", "/screenshot")
+            area = {"x": 0, "y": 0, "width": size["width"], "height": min(size["height"], 15000)}
+            clip = {"captureBeyondViewport": True, "clip": {**area, "scale": 1}}
+        picture = self.devtools("Page.captureScreenshot", format="png", **clip)["data"]
         pathlib.Path(file).write_bytes(base64.b64decode(picture))

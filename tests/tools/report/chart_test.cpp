@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Axes that people can read, and pictures that show what is there.
+/// Scales, ticks and styles of charts, and the SVG that they are drawn as.
 
 #include "chart/scale.hpp"
 #include "chart/svg_chart.hpp"
@@ -35,25 +35,25 @@ std::size_t count(const std::string& text, const std::string& what) {
       std::distance(std::sregex_iterator(text.begin(), text.end(), pattern), {}));
 }
 
-TEST(ChartScale, PlacesValuesBetweenItsEnds) {
+TEST(ChartScale, MapsValuesToPositionsBetweenZeroAndOne) {
   const chart_scale logarithmic(log_bytes, {16, 4096, 256}, false);
-  EXPECT_DOUBLE_EQ(logarithmic.place(16), 0);
-  EXPECT_DOUBLE_EQ(logarithmic.place(256), 0.5);
-  EXPECT_DOUBLE_EQ(logarithmic.place(4096), 1);
+  EXPECT_DOUBLE_EQ(logarithmic.position(16), 0);
+  EXPECT_DOUBLE_EQ(logarithmic.position(256), 0.5);
+  EXPECT_DOUBLE_EQ(logarithmic.position(4096), 1);
   const chart_scale linear(plain, {5, 10}, false);
-  EXPECT_DOUBLE_EQ(linear.place(7.5), 0.5);
-  const chart_scale airy(plain, {5, 10}, true);
-  EXPECT_DOUBLE_EQ(airy.place(0), 0);
-  EXPECT_LT(airy.place(10), 1);
+  EXPECT_DOUBLE_EQ(linear.position(7.5), 0.5);
+  const chart_scale with_margin(plain, {5, 10}, true);
+  EXPECT_DOUBLE_EQ(with_margin.position(0), 0);
+  EXPECT_LT(with_margin.position(10), 1);
 }
 
-TEST(ChartScale, ShowsNoZeroOnALogarithmicAxis) {
+TEST(ChartScale, DoesNotShowZeroOnALogarithmicAxis) {
   EXPECT_FALSE(chart_scale::shows(axis_scale::logarithmic, 0));
-  EXPECT_FALSE(chart_scale::shows(axis_scale::linear, nothing));
+  EXPECT_FALSE(chart_scale::shows(axis_scale::linear, missing));
   EXPECT_TRUE(chart_scale::shows(axis_scale::linear, 0));
 }
 
-TEST(ChartScale, TicksAreRoundOrWhatWasMeasured) {
+TEST(ChartScale, TicksAreRoundNumbersOrMeasuredValues) {
   EXPECT_EQ(texts(chart_scale(log_time, {0.02, 3000}, false).ticks(9)),
             (list{"0.1", "1", "10", "100", "1,000"}));
   EXPECT_EQ(texts(chart_scale(log_time, {1.1, 30}, false).ticks(9)), (list{"2", "5", "10", "20"}));
@@ -65,28 +65,28 @@ TEST(ChartScale, TicksAreRoundOrWhatWasMeasured) {
   EXPECT_EQ(texts(chart_scale(words, {}, false).measured_ticks(12)), (list{"one", "two", "three"}));
 }
 
-TEST(ChartScale, NumbersKeepThreeDigits) {
+TEST(ChartScale, NumbersHaveThreeSignificantDigits) {
   EXPECT_EQ(short_number(0.032416), "0.0324");
   EXPECT_EQ(short_number(5.4), "5.4");
   EXPECT_EQ(short_number(12345.67), "12,350");
   EXPECT_EQ(short_number(69451), "69,451");
   EXPECT_EQ(short_number(1.5e-7), "1.50e-07");
-  EXPECT_EQ(short_number(nothing), "–");
+  EXPECT_EQ(short_number(missing), "–");
   EXPECT_EQ(tick_text(1 << 20, {"threads", "", axis_scale::logarithmic, {}}), "2²⁰");
   EXPECT_EQ(tick_text(1e-5, log_time), "10⁻⁵");
   EXPECT_EQ(tick_text(100000, plain), "100,000");
 }
 
-TEST(ChartLook, TwentyFiveCurvesAreToldApart) {
+TEST(CurveStyle, StylesOfTwentySixCurvesDiffer) {
   std::set<std::tuple<unsigned, unsigned, unsigned>> seen;
   for (unsigned family = 0; family < 13; ++family)
     for (unsigned variant = 0; variant < 6; ++variant) {
-      const chart_look look = look_of(family, variant);
-      EXPECT_LT(look.colour, chart_colours);
-      EXPECT_LT(look.marker, chart_markers);
-      EXPECT_LT(look.dash, std::size(chart_dashes));
+      const curve_style style = style_of(family, variant);
+      EXPECT_LT(style.colour, chart_colours);
+      EXPECT_LT(style.marker, chart_markers);
+      EXPECT_LT(style.dash, std::size(chart_dashes));
       if (variant < 2) {
-        EXPECT_TRUE(seen.insert({look.colour, look.marker, look.dash}).second) << family;
+        EXPECT_TRUE(seen.insert({style.colour, style.marker, style.dash}).second) << family;
       }
     }
 }
@@ -96,55 +96,74 @@ chart lines() {
   c.title = "a < b & \"c\"";
   c.x = log_bytes;
   c.y = log_time;
-  c.curves = {{"first", "", look_of(0, 0), {{16, 1, 0.5, 2}, {64, 2}, {256, 3}}},
-              {"second", "", look_of(1, 1), {{16, 5}, {64, nothing}, {256, 7}}}};
+  c.curves = {{"first", "", style_of(0, 0), {{16, 1, 0.5, 2}, {64, 2}, {256, 3}}},
+              {"second", "", style_of(1, 1), {{16, 5}, {64, missing}, {256, 7}}}};
   return c;
 }
 
-TEST(SvgChart, DrawsACurveAMarkerAndALabelEach) {
+TEST(SvgChart, DrawsLinesMarkersAndLabels) {
   const std::string svg = chart_svg(lines());
   EXPECT_NE(svg.find("a &lt; b &amp; &quot;c&quot;"), std::string::npos);
   EXPECT_EQ(count(svg, "<polyline"), 1u);  // a gap leaves the second no line
-  EXPECT_EQ(count(svg, "translate\\([0-9. ]+\\) scale"),
+  EXPECT_EQ(count(svg, "<path d=\"[^\"]+\" transform=\"scale"),
             5u + 2u);  // points, and samples in the legend
   EXPECT_NE(svg.find(">first<"), std::string::npos);
   EXPECT_NE(svg.find(">time [ms]<"), std::string::npos);
   EXPECT_NE(svg.find(">256<"), std::string::npos);
 }
 
-TEST(SvgChart, ShowsWhatWentWrong) {
+TEST(SvgChart, NamesThePartsThatTheReportPageUses) {
+  const std::string svg = chart_svg(lines());
+  EXPECT_EQ(count(svg,
+                  "<g class=\"curve c[01]\" color=\"#[0-9a-f]{6}\" "
+                  "data-name=\"(first|second)\">"),
+            2u);
+  EXPECT_EQ(count(svg, "class=\"point\" data-index=\"[0-2]\""), 5u);  // one of six has no value
+  EXPECT_EQ(count(svg, "data-form=\"lines\" data-frame=\"[0-9. ]+\" data-y=\"log\""), 1u);
+  EXPECT_EQ(count(svg, "<g class=\"label\""), 2u);
+  EXPECT_GE(count(svg, "<g class=\"tick\""), 2u);
+  EXPECT_EQ(count(svg, "<g class=\"tick minor\" display=\"none\""), count(svg, "tick minor"));
+}
+
+TEST(ChartScale, MinorTicksLieBetweenTheTicks) {
+  const chart_scale scale(log_time, {0.95, 105}, false);
+  EXPECT_EQ(texts(scale.ticks(9)), (list{"1", "10", "100"}));
+  EXPECT_EQ(texts(scale.minor_ticks(9)).size(), 2u * 9u);  // 1.5, 2, …, 9 and ten times these
+}
+
+TEST(SvgChart, MarksUnsoundAndLostPoints) {
   chart c = lines();
   EXPECT_EQ(count(chart_svg(c), "#d00000"), 0u);
-  c.curves[0].dots[1].state = dot_state::unsound;
+  c.curves[0].points[1].state = point_state::unsound;
   EXPECT_EQ(count(chart_svg(c), "<circle[^>]*#d00000"), 1u);
-  c.curves[1].dots[1].state = dot_state::lost;
+  c.curves[1].points[1].state = point_state::lost;
   EXPECT_EQ(count(chart_svg(c), "<path[^>]*#d00000"), 1u);
 }
 
-TEST(SvgChart, BarsLieWhereThereIsOneX) {
+TEST(SvgChart, BarsAreHorizontalForASingleXValue) {
   chart c;
   c.y = log_time;
-  c.curves = {{"slow", "", look_of(0, 0), {{0, 9}}},
-              {"gone", "", look_of(1, 0), {{0, nothing, nothing, nothing, dot_state::lost}}},
-              {"fast", "", look_of(2, 0), {{0, 1}}}};
+  c.curves = {{"slow", "", style_of(0, 0), {{0, 9}}},
+              {"gone", "", style_of(1, 0), {{0, missing, missing, missing, point_state::lost}}},
+              {"fast", "", style_of(2, 0), {{0, 1}}}};
   const std::string svg = chart_svg(c);
-  EXPECT_EQ(count(svg, "<rect"), 3u);  // the paper and two bars
+  EXPECT_EQ(count(svg, "<rect"), 3u);  // the background and two bars
   EXPECT_LT(svg.find(">fast<"), svg.find(">slow<"));
   EXPECT_LT(svg.find(">slow<"), svg.find(">gone<"));
   EXPECT_NE(svg.find(">lost<"), std::string::npos);
 }
 
-TEST(SvgChart, LayersStandOnEachOther) {
+TEST(SvgChart, LayersAreStacked) {
   chart c;
   c.form = chart_form::layers;
   c.x = {"workers", "", axis_scale::category, {"1", "2"}};
   c.y = plain;
-  c.curves = {{"below", "", look_of(0, 0), {{0, 3}, {1, 1}}},
-              {"above", "", look_of(1, 0), {{0, 1}, {1, 1}}}};
+  c.curves = {{"below", "", style_of(0, 0), {{0, 3}, {1, 1}}},
+              {"above", "", style_of(1, 0), {{0, 1}, {1, 1}}}};
   const std::string svg = chart_svg(c);
   const std::regex bar(
       "<rect x=\"([0-9.]+)\" y=\"([0-9.]+)\" width=\"[0-9.]+\" height=\"([0-9.]+)\" "
-      "fill=\"(#[0-9a-f]+)\"");
+      "fill=\"currentColor\"");
   std::vector<std::pair<double, double>> first_group;  // top and height
   for (std::sregex_iterator at(svg.begin(), svg.end(), bar), end; at != end; ++at)
     first_group.push_back({std::stod((*at)[2]), std::stod((*at)[3])});
@@ -153,16 +172,16 @@ TEST(SvgChart, LayersStandOnEachOther) {
   EXPECT_NEAR(first_group[0].second, 3 * first_group[2].second, 0.3);
 }
 
-TEST(SvgChart, NothingToDrawIsNoTrouble) {
+TEST(SvgChart, DrawsChartsWithoutValues) {
   chart c;
   EXPECT_NE(chart_svg(c).find("</svg>"), std::string::npos);
   c = lines();
   for (chart_curve& curve : c.curves)
-    for (chart_dot& d : curve.dots) d = {d.x, nothing, nothing, nothing, dot_state::lost};
+    for (chart_point& d : curve.points) d = {d.x, missing, missing, missing, point_state::lost};
   EXPECT_EQ(chart_svg(c).find("nan"), std::string::npos);
   c.form = chart_form::bars;
   EXPECT_EQ(chart_svg(c).find("nan"), std::string::npos);
-  EXPECT_EQ(count(chart_svg({lines(), lines()}), "<g transform"), 2u);
+  EXPECT_EQ(count(chart_svg({lines(), lines()}), "class=\"chart\""), 2u);
 }
 
 }  // namespace

@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""Writes sample.jsonl: MADE-UP lines of every kind, for the tests of quarry report. No figure in it was measured.
+"""Writes MADE-UP records of every kind for the tests of quarry report. No value was measured.
 
 usage: make_sample.py > sample.jsonl
 """
@@ -8,9 +8,11 @@ import json
 import math
 import random
 
-ALLOCATORS = ["Quarry", "AtomicMalloc", "AtomicMalloc-warp", "AWMalloc", "AWMalloc-warp", "CudaMalloc",
+ALLOCATORS = ["Quarry", "AtomicMalloc", "AtomicMalloc-warp", "AWMalloc", "AWMalloc-warp",
+              "CudaMalloc",
               "CudaMalloc-warp", "CMalloc", "CMalloc-warp", "CFMalloc", "CFMalloc-warp", "CMMalloc",
-              "CMMalloc-warp", "CFMMalloc", "CFMMalloc-warp", "ScatterAlloc", "ScatterAlloc-warp", "XMalloc",
+              "CMMalloc-warp", "CFMMalloc", "CFMMalloc-warp", "ScatterAlloc", "ScatterAlloc-warp",
+              "XMalloc",
               "FDGMalloc", "Imaginary"]
 GPU = {"backend": "cuda", "device": "Imaginary GPU (made up)", "driver": "1.2.3", "cuda": "13.0",
        "compiler": "nvcc 13.0.0", "commit": "0123456789ab", "date": "2026-01-02T03:04:05Z"}
@@ -36,9 +38,12 @@ def spread(name, value):
 
 
 def point(where, name, allocator, x, outcome="ok", series=None, **fields):
-    line = {"kind": "point", "experiment": name, "allocator": allocator, "series": series or allocator, "x": x,
-            "command": f"quarry bench --backend {where['backend']} --experiments {name} --allocators {allocator}",
-            **where, "outcome": outcome, "note": "", "repeats": 5, "failures": 0, "corrupt": 0, "misaligned": 0}
+    line = {"kind": "point", "experiment": name, "allocator": allocator, "series": series
+            or allocator, "x": x,
+            "command": f"quarry bench --backend {where['backend']} --experiments {name} "
+            f"--allocators {allocator}",
+            **where, "outcome": outcome, "note": "", "repeats": 5, "failures": 0, "corrupt": 0,
+            "misaligned": 0}
     line.update(fields)
     put(**line)
 
@@ -49,11 +54,12 @@ def base(number):
 
 
 def sizes():
-    experiment("sizes", "Every lane allocates one block", {"name": "block size", "unit": "B", "scale": "log"},
+    experiment("sizes", "Every lane allocates one block", {"name": "block size", "unit": "B",
+                                                           "scale": "log"},
                [{"field": "ms", "name": "time to allocate", "unit": "ms", "scale": "log"},
                 {"field": "free_ms", "name": "time to free", "unit": "ms", "scale": "log"},
                 {"field": "atomics_per_call", "name": "atomics a call", "scale": "linear"}],
-               source="Nobody 2026, Figure 1 (made up)", form="lines",
+               source="Example 2026, Figure 1 (made up)", form="lines",
                note="Made-up figures: </script> & \"quotes\" in a note do no harm.")
     for where in (GPU, CPU):
         for number, name in enumerate(ALLOCATORS):
@@ -61,9 +67,11 @@ def sizes():
             for power in range(4, 14):
                 size = 2 ** power
                 gpu = where is GPU
-                ms = base(number) * (1 + size / 2000) * (1 if gpu else 20) * chance.uniform(0.9, 1.1)
+                ms = base(number) * (1 + size / 2000) * (1 if gpu else 20) * chance.uniform(0.9,
+                        1.1)
                 fields = {**spread("ms", ms), **spread("free_ms", ms / 3 if frees else None),
-                          "atomics_per_call": None if gpu else round(1 + number / 7, 3), "values": []}
+                          "atomics_per_call": None if gpu else round(1 + number / 7, 3),
+                          "values": []}
                 outcome = "ok"
                 if gpu and name == "CMalloc" and size >= 4096:
                     outcome = "timed out"
@@ -86,15 +94,18 @@ def sizes():
 def lanes():
     experiment("lanes", "malloc and free by some lanes of each warp",
                {"name": "working lanes a warp", "unit": "", "scale": "log"},
-               [{"field": "ms", "name": "time", "unit": "ms", "scale": "log"}], source="Nobody 2026, Figure 2 (made up)")
-    for series, allocator, factor in (("XMalloc, 4 FIFOs", "XMalloc", 1), ("XMalloc, 16 FIFOs", "XMalloc", 0.8),
+               [{"field": "ms", "name": "time", "unit": "ms", "scale": "log"}],
+               source="Example 2026, Figure 2 (made up)")
+    for series, allocator, factor in (("XMalloc, 4 FIFOs", "XMalloc", 1), ("XMalloc, 16 FIFOs",
+            "XMalloc", 0.8),
                                       ("CudaMalloc", "CudaMalloc", 30), ("Quarry", "Quarry", 0.4)):
         for x in (1, 2, 4, 8, 16, 32):
             point(GPU, "lanes", allocator, x, series=series, **spread("ms", factor * (2 + x / 3)))
 
 
 def churn():
-    experiment("churn", "malloc, write, free, over and over", {"name": "", "unit": "", "scale": "category"},
+    experiment("churn", "malloc, write, free, over and over", {"name": "", "unit": "",
+            "scale": "category"},
                [{"field": "ms", "name": "time", "unit": "ms", "scale": "log"}], form="bars")
     for number, name in enumerate(ALLOCATORS):
         if name.startswith("Atomic"):
@@ -108,7 +119,7 @@ def churn():
 def phases():
     experiment("graph", "A graph that changes", {"name": "phase", "unit": "", "scale": "category"},
                [{"field": "ms", "name": "time", "unit": "ms", "scale": "linear"}], form="bars",
-               source="Nobody 2026, Figure 3 (made up)")
+               source="Example 2026, Figure 3 (made up)")
     for number, name in enumerate(("Quarry", "CudaMalloc", "ScatterAlloc", "XMalloc")):
         for k, phase in enumerate(("initialisation", "update", "focused update", "expansion")):
             point(GPU, "graph", name, phase, **spread("ms", 3 + 2 * number + k))
@@ -119,15 +130,17 @@ def scenes():
                [{"field": "triangles", "name": "triangles", "unit": "", "scale": "linear"},
                 {"field": "build_ms", "name": "build", "unit": "ms", "scale": "linear"},
                 {"field": "slowdown", "name": "slowdown", "unit": "", "scale": "linear"}],
-               form="table", source="Nobody 2026, Table 1 (made up)")
+               form="table", source="Example 2026, Table 1 (made up)")
     for scene, triangles in (("hare", 69451), ("teapot", 6320)):
         for number, name in enumerate(("AtomicMalloc", "CFMalloc", "ScatterAlloc")):
-            point(GPU, "kd-tree", name, scene, triangles=triangles, **spread("build_ms", triangles / 5000 * (1 + number)),
+            point(GPU, "kd-tree", name, scene, triangles=triangles, **spread("build_ms",
+                    triangles / 5000 * (1 + number)),
                   slowdown=1 + number)
 
 
 def fill_level():
-    experiment("fill-level", "Cost against how full the pool is", {"name": "pool full", "unit": "%", "scale": "linear"},
+    experiment("fill-level", "Cost against how full the pool is", {"name": "pool full",
+            "unit": "%", "scale": "linear"},
                [{"field": "us", "name": "a call", "unit": "µs", "scale": "linear"}])
     for number, name in enumerate(("Quarry", "CFMMalloc", "ScatterAlloc")):
         for x in (0, 10, 25, 50, 75, 90, 95, 99):
@@ -135,48 +148,79 @@ def fill_level():
 
 
 def use():
-    experiment("use", "Utilisation while sizes drift", {"name": "", "unit": "", "scale": "category"},
-               [{"field": "values", "name": "utilisation", "unit": "", "scale": "linear", "better": "more",
+    experiment("use", "Utilisation while sizes drift", {"name": "", "unit": "",
+                                                        "scale": "category"},
+               [{"field": "values", "name": "utilisation", "unit": "", "scale": "linear",
+                 "better": "more",
                  "x": {"name": "second", "unit": "s"}}])
     for number, name in enumerate(("Quarry", "CFMMalloc", "XMalloc")):
-        curve = [round(0.9 - 0.1 * number * (1 - math.exp(-i / 20)) + 0.01 * math.sin(i / 3), 4) for i in range(60)]
+        curve = [round(0.9 - 0.1 * number * (1 - math.exp(-i / 20)) + 0.01 * math.sin(i / 3), 4)
+                 for i in range(60)]
         point(GPU, "use", name, "", values=curve)
 
 
-def older():
-    """Lines of the time before "kind"."""
-    where = {k: GPU[k] for k in GPU}
+def alloc():
+    experiment("alloc", "Every lane allocates once", {"name": "block size", "unit": "B",
+                                                      "scale": "log"},
+               [{"field": "ms", "name": "time to allocate", "unit": "ms", "scale": "log"},
+                {"field": "free_ms", "name": "time to free", "unit": "ms", "scale": "log"}],
+               source="Example 2026 (made up)")
     for name in ("Quarry", "CFMMalloc"):
-        for size, row in ((16, "16 B"), (256, "256 B")):
-            put(**where, allocator=name, workload="alloc", row=row, min_size=size, max_size=size, lanes=1024,
-                lanes_per_warp=32, batch=1, rounds=1, heap_bytes=1 << 20, outcome="ok", note="", repeats=5,
-                **spread("ms", size / 100), **spread("free_ms", None), atomics_per_call=None,
-                free_atomics_per_call=None, values=[], failures=0, corrupt=0, misaligned=0)
+        for size in (16, 256):
+            point(GPU, "alloc", name, size, **spread("ms", size / 100), **spread("free_ms", None))
+
+
+def clusters():
+    """What `quarry cluster` writes."""
+    where = {"backend": "simulated network", "device": "", "outcome": "ok"}
+    experiment("cluster-scaling", "Cost of a call against the number of workers",
+               {"name": "workers", "scale": "log"},
+               [{"field": "call_us", "name": "waiting time of a worker per call", "unit": "µs",
+                 "scale": "log"},
+                {"field": "queue_us", "name": "queueing time of a message", "unit": "µs",
+                 "scale": "log"},
+                {"field": "messages_per_call", "name": "messages per call", "better": "less"},
+                {"field": "busiest_share", "name": "fraction of messages at the busiest scheduler",
+                 "better": "none"}])
     for workers in (1, 8, 64):
         for tree in ("one scheduler", "tree"):
-            put(experiment="cluster-scaling", tree=tree, workers=workers, schedulers=1, leases=False,
-                call_us=6 + (workers if tree != "tree" else 0), queue_us=0.0 if workers == 1 else 0.1 * workers,
-                messages_per_call=2.0, busiest_share=1.0)
+            put(kind="point", experiment="cluster-scaling", series=tree, x=workers, **where,
+                command="quarry cluster scaling", call_us=6 + (workers if tree != "tree" else 0),
+                queue_us=0.0 if workers == 1 else 0.1 * workers, messages_per_call=2.0,
+                busiest_share=1.0)
+    experiment("cluster-barnes-hut", "barnes-hut: time of a worker by activity",
+               {"name": "workers (schedulers)", "scale": "category"},
+               [{"field": "mean_seconds", "name": "mean time of a worker", "unit": "s"}],
+               form="layers")
     for workers in (1, 2, 4):
-        put(app="barnes-hut", network="simulated", workers=workers, schedulers=1, computation=4 / workers,
-            worker_communication=0.1 * workers, scheduler_communication=0.05 * workers)
+        for name, seconds in (("computation", 4 / workers), ("worker communication", 0.1 * workers),
+                              ("scheduler communication", 0.05 * workers)):
+            put(kind="point", experiment="cluster-barnes-hut", series=name, x=f"{workers} (1)",
+                **where,
+                command="quarry cluster barnes-hut", mean_seconds=seconds)
 
 
 def others():
-    put(kind="claim", id="a", source="Nobody 2026 (made up)", claim="48 x over CUDA's malloc", paper=48, ours=75.4,
-        unit="x", how="median time of CudaMalloc / XMalloc at 32 lanes, experiment lanes", backend="cuda")
-    put(kind="claim", id="b", source="Nobody 2026 (made up)", claim="1.13 to 4.33 x faster build", paper=[1.13, 4.33],
+    put(kind="claim", id="a", source="Example 2026 (made up)", claim="48 x over CUDA's malloc",
+        paper=48, ours=75.4,
+        unit="x", how="median time of CudaMalloc / XMalloc at 32 lanes, experiment lanes",
+        backend="cuda")
+    put(kind="claim", id="b", source="Example 2026 (made up)", claim="1.13 to 4.33 x faster build",
+        paper=[1.13, 4.33],
         ours=[1.5, 1.5], unit="x", how="experiment kd-tree", backend="cuda")
-    put(kind="claim", id="c", source="Nobody 2026 (made up)", claim="10 to 1000 x", paper="10–1000", ours=None, unit="x",
+    put(kind="claim", id="c", source="Example 2026 (made up)", claim="10 to 1000 x",
+        paper="10–1000", ours=None, unit="x",
         how="not measured", backend="cuda")
     for name, colour in (("Quarry", "#1b6ca8"), ("CFMalloc", "#d1495b")):
-        cells = "".join(f'<rect x="{5 * (i % 40)}" y="{5 * (i // 40)}" width="5" height="5" fill="{colour}" '
+        cells = "".join(f'<rect x="{5 * (i % 40)}" y="{5 * (i // 40)}" width="5" height="5" '
+                        f'fill="{colour}" '
                         f'fill-opacity="{chance.random():.2f}"/>' for i in range(400))
         put(kind="map", title=f"{name} after 50 rounds (made up)", allocator=name, backend="cuda",
-            svg=f'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="50" viewBox="0 0 200 50">{cells}</svg>')
+            svg=f'<svg xmlns="http://www.w3.org/2000/svg" width="200" height="50" viewBox="0 0 '
+            f'200 50">{cells}</svg>')
     put(kind="of a later time", anything=[1, 2, 3])
 
 
 if __name__ == "__main__":
-    for part in (sizes, lanes, churn, phases, scenes, fill_level, use, older, others):
+    for part in (sizes, lanes, churn, phases, scenes, fill_level, use, alloc, clusters, others):
         part()

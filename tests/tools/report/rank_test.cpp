@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Which allocator for which work: who takes part, who is best, and by how much.
+/// Rankings: which curves are compared, which is first, and the slowdowns of the others.
 
 #include "report/rank.hpp"
 #include "report/grid.hpp"
@@ -18,7 +18,7 @@ using namespace quarry::tool::report;
 chart_curve curve(std::string name, const std::vector<double>& values) {
   chart_curve c{name, name, {}, {}};
   for (std::size_t i = 0; i < values.size(); ++i)
-    c.dots.push_back({static_cast<double>(i), values[i], nothing, nothing, dot_state::good});
+    c.points.push_back({static_cast<double>(i), values[i], missing, missing, point_state::good});
   return c;
 }
 
@@ -38,91 +38,91 @@ std::vector<std::string> names(const std::vector<standing>& list) {
 
 using list = std::vector<std::string>;
 
-TEST(ReportRank, SlowdownIsTheGeometricMeanToTheBest) {
+TEST(ReportRank, SlowdownIsTheGeometricMeanOfRatiosToTheFirst) {
   const ranking r = rank(view_of({curve("b", {4, 4}), curve("a", {1, 4}), curve("c", {8, 32})}),
-                         field_of::everyone);
-  EXPECT_EQ(names(r.whole), (list{"a", "b", "c"}));
-  EXPECT_DOUBLE_EQ(r.whole[0].slowdown, 1);
-  EXPECT_DOUBLE_EQ(r.whole[1].slowdown, 2);  // of 4 and 1
-  EXPECT_DOUBLE_EQ(r.whole[2].slowdown, 8);
+                         compared_allocators::all);
+  EXPECT_EQ(names(r.complete), (list{"a", "b", "c"}));
+  EXPECT_DOUBLE_EQ(r.complete[0].slowdown, 1);
+  EXPECT_DOUBLE_EQ(r.complete[1].slowdown, 2);  // of 4 and 1
+  EXPECT_DOUBLE_EQ(r.complete[2].slowdown, 8);
   EXPECT_EQ(r.of, 2u);
 }
 
-TEST(ReportRank, MoreCanBeBetter) {
+TEST(ReportRank, LargerValuesRankFirstWhereMoreIsBetter) {
   const ranking r = rank(view_of({curve("low", {0.2}), curve("high", {0.8})}, direction::more),
-                         field_of::everyone);
-  EXPECT_EQ(names(r.whole), (list{"high", "low"}));
-  EXPECT_DOUBLE_EQ(r.whole[1].slowdown, 4);
+                         compared_allocators::all);
+  EXPECT_EQ(names(r.complete), (list{"high", "low"}));
+  EXPECT_DOUBLE_EQ(r.complete[1].slowdown, 4);
 }
 
-TEST(ReportRank, WhatIsNotSoundIsNotBest) {
-  for (const dot_state state : {dot_state::unsound, dot_state::lost}) {
+TEST(ReportRank, CurvesWithFaultsAreNotRanked) {
+  for (const point_state state : {point_state::unsound, point_state::lost}) {
     chart_curve quick = curve("quick", {1, 1});
-    quick.dots[1].state = state;
-    const ranking r =
-        rank(view_of({quick, curve("slow", {5, 5}), curve("slower", {6, 6})}), field_of::everyone);
-    EXPECT_EQ(names(r.whole), (list{"slow", "slower"}));
+    quick.points[1].state = state;
+    const ranking r = rank(view_of({quick, curve("slow", {5, 5}), curve("slower", {6, 6})}),
+                           compared_allocators::all);
+    EXPECT_EQ(names(r.complete), (list{"slow", "slower"}));
     EXPECT_EQ(r.unsound, list{"quick"});
   }
 }
 
-TEST(ReportRank, RefusedRequestsAreLessWork) {
+TEST(ReportRank, PointsWithFailedAllocationsDoNotCountIfAnotherCurveHasNone) {
   chart_curve quick = curve("quick", {1, 1});
-  quick.dots[1].state = dot_state::refused;
+  quick.points[1].state = point_state::failed;
   chart_curve slow = curve("slow", {5, 5});
-  ranking r = rank(view_of({quick, slow}), field_of::everyone);
-  EXPECT_EQ(names(r.whole), list{"slow"});
-  EXPECT_EQ(names(r.in_part), list{"quick"});
-  slow.dots[1].state = dot_state::refused;  // now it is in the nature of the work
-  r = rank(view_of({quick, slow}), field_of::everyone);
-  EXPECT_EQ(names(r.whole), (list{"quick", "slow"}));
+  ranking r = rank(view_of({quick, slow}), compared_allocators::all);
+  EXPECT_EQ(names(r.complete), list{"slow"});
+  EXPECT_EQ(names(r.partial), list{"quick"});
+  slow.points[1].state = point_state::failed;  // now no curve is free of failed allocations
+  r = rank(view_of({quick, slow}), compared_allocators::all);
+  EXPECT_EQ(names(r.complete), (list{"quick", "slow"}));
 }
 
-TEST(ReportRank, WhereMoreIsBetterRefusalsAreInTheMeasure) {
+TEST(ReportRank, PointsWithFailedAllocationsCountWhereMoreIsBetter) {
   chart_curve full = curve("full", {0.9});
-  full.dots[0].state = dot_state::refused;
+  full.points[0].state = point_state::failed;
   const ranking r =
-      rank(view_of({full, curve("half", {0.5})}, direction::more), field_of::everyone);
-  EXPECT_EQ(names(r.whole), (list{"full", "half"}));
+      rank(view_of({full, curve("half", {0.5})}, direction::more), compared_allocators::all);
+  EXPECT_EQ(names(r.complete), (list{"full", "half"}));
 }
 
-TEST(ReportRank, NothingIsManyTimesWorseThanZero) {
+TEST(ReportRank, MeasuresWithZerosAreNotRankedWhereLessIsBetter) {
   const view zero = view_of({curve("none", {0}), curve("some", {5}), curve("many", {9})});
-  EXPECT_TRUE(rank(zero, field_of::everyone).whole.empty());
+  EXPECT_TRUE(rank(zero, compared_allocators::all).complete.empty());
 }
 
-TEST(ReportRank, WhoDidOnlyTheEasyPartIsToldApart) {
+TEST(ReportRank, CurvesThatLackAnXValueArePartial) {
   const ranking r = rank(view_of({curve("a", {2, 2}), curve("b", {4, 4}), curve("part", {1})}),
-                         field_of::everyone);
-  EXPECT_EQ(names(r.whole), (list{"a", "b"}));
-  ASSERT_EQ(names(r.in_part), list{"part"});
-  EXPECT_DOUBLE_EQ(r.in_part[0].slowdown, 0.5);
-  EXPECT_EQ(r.in_part[0].at, 1u);
+                         compared_allocators::all);
+  EXPECT_EQ(names(r.complete), (list{"a", "b"}));
+  ASSERT_EQ(names(r.partial), list{"part"});
+  EXPECT_DOUBLE_EQ(r.partial[0].slowdown, 0.5);
+  EXPECT_EQ(r.partial[0].at, 1u);
 }
 
-TEST(ReportRank, AnXThatFewHaveIsNotCompared) {
-  const ranking r =
-      rank(view_of({curve("a", {2}), curve("b", {4}), curve("c", {1, 900})}), field_of::everyone);
+TEST(ReportRank, XValuesOfLessThanHalfOfTheCurvesDoNotCount) {
+  const ranking r = rank(view_of({curve("a", {2}), curve("b", {4}), curve("c", {1, 900})}),
+                         compared_allocators::all);
   EXPECT_EQ(r.of, 1u);
-  EXPECT_EQ(names(r.whole), (list{"c", "a", "b"}));
+  EXPECT_EQ(names(r.complete), (list{"c", "a", "b"}));
 }
 
-TEST(ReportRank, GeneralMeansFreeingSingleBlocks) {
+TEST(ReportRank, GeneralPurposeAllocatorsFreeSingleBlocks) {
   const view v = view_of({curve("AtomicMalloc", {1}), curve("AWMalloc", {1}), curve("Quarry", {2}),
-                          curve("SomebodyElses", {3})});
-  EXPECT_EQ(names(rank(v, field_of::everyone).whole),
-            (list{"AtomicMalloc", "AWMalloc", "Quarry", "SomebodyElses"}));
-  EXPECT_EQ(names(rank(v, field_of::general).whole), (list{"Quarry", "SomebodyElses"}));
+                          curve("Unknown", {3})});
+  EXPECT_EQ(names(rank(v, compared_allocators::all).complete),
+            (list{"AtomicMalloc", "AWMalloc", "Quarry", "Unknown"}));
+  EXPECT_EQ(names(rank(v, compared_allocators::general).complete), (list{"Quarry", "Unknown"}));
 }
 
-TEST(ReportRank, CurvesOfNoAllocatorAreNotCompared) {
+TEST(ReportRank, CurvesWithoutAnAllocatorAreNotRanked) {
   chart_curve tree = curve("a tree", {1}), sum = curve("prefix sum", {1});
   tree.owner.clear();
   sum.owner = "baseline";
-  EXPECT_TRUE(rank(view_of({tree, sum}), field_of::everyone).whole.empty());
+  EXPECT_TRUE(rank(view_of({tree, sum}), compared_allocators::all).complete.empty());
 }
 
-TEST(ReportRank, TheSummaryIsAMeanOverExperiments) {
+TEST(ReportRank, TheSummaryIsTheGeometricMeanOverExperiments) {
   document d;
   d.backends.resize(1);
   const auto add = [&](std::vector<chart_curve> curves) {
@@ -132,25 +132,25 @@ TEST(ReportRank, TheSummaryIsAMeanOverExperiments) {
     d.experiments.push_back(e);
   };
   chart_curve broken = curve("broken", {1});
-  broken.dots[0].state = dot_state::unsound;
+  broken.points[0].state = point_state::unsound;
   add({curve("a", {1}), curve("b", {2})});
   add({curve("a", {8}), curve("b", {1}), broken});
   add({curve("a", {1}), curve("b", {2}), curve("rare", {1})});
-  const std::vector<summary> all = summarise(d, rank_all(d, field_of::everyone));
+  const std::vector<summary> all = summarise(d, rank_all(d, compared_allocators::all));
   ASSERT_EQ(all.size(), 1u);
   EXPECT_EQ(all[0].experiments, 3u);
-  ASSERT_EQ(all[0].often.size(), 2u);
-  EXPECT_EQ(all[0].often[0].allocator, "b");
-  EXPECT_NEAR(all[0].often[0].slowdown, std::cbrt(4.0), 1e-12);
-  EXPECT_EQ(all[0].often[0].best, 1u);
-  EXPECT_NEAR(all[0].often[1].slowdown, 2, 1e-12);
-  ASSERT_EQ(all[0].seldom.size(), 2u);
-  EXPECT_EQ(all[0].seldom[0].allocator, "rare");
-  EXPECT_EQ(all[0].seldom[1].unsound, 1u);
-  EXPECT_EQ(mean_text(all[0].seldom[1]), "–");
+  ASSERT_EQ(all[0].in_most.size(), 2u);
+  EXPECT_EQ(all[0].in_most[0].allocator, "b");
+  EXPECT_NEAR(all[0].in_most[0].slowdown, std::cbrt(4.0), 1e-12);
+  EXPECT_EQ(all[0].in_most[0].best, 1u);
+  EXPECT_NEAR(all[0].in_most[1].slowdown, 2, 1e-12);
+  ASSERT_EQ(all[0].in_few.size(), 2u);
+  EXPECT_EQ(all[0].in_few[0].allocator, "rare");
+  EXPECT_EQ(all[0].in_few[1].unsound, 1u);
+  EXPECT_EQ(mean_text(all[0].in_few[1]), "–");
 }
 
-TEST(ReportRank, SlowdownsAreReadable) {
+TEST(ReportRank, SlowdownsAreFormattedAsPercentOrFactor) {
   EXPECT_EQ(slowdown_text(1), "equal");
   EXPECT_EQ(slowdown_text(1.012), "+1.2\u00a0%");
   EXPECT_EQ(slowdown_text(1.5), "+50\u00a0%");

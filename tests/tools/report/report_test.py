@@ -1,9 +1,12 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""quarry report as people use it: what it reads, writes and refuses. The page in a browser is page_test.py's.
+"""Tests of the command quarry report: input, output, errors. page_test.py tests the page.
 
-usage: report_test.py PROGRAM [TEST...]      PROGRAM may be several words: a launcher and the program
+usage: report_test.py PROGRAM [TEST...]
+
+PROGRAM may be several words: a launcher and the program.
 """
+import gzip
 import html.parser
 import json
 import pathlib
@@ -21,7 +24,8 @@ PROGRAM = []
 
 
 def quarry(*arguments):
-    return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True, timeout=100)
+    return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True,
+                          timeout=100)
 
 
 class Addresses(html.parser.HTMLParser):
@@ -32,7 +36,8 @@ class Addresses(html.parser.HTMLParser):
         self.found = []
 
     def handle_starttag(self, tag, attributes):
-        self.found += [value for name, value in attributes if name in ("src", "href", "srcset", "data", "action")]
+        self.found += [value for name, value in attributes if name in ("src", "href", "srcset",
+                "data", "action")]
 
 
 class InFolder(unittest.TestCase):
@@ -53,7 +58,8 @@ class InFolder(unittest.TestCase):
         result = quarry("report", *files, "-o", page)
         self.assertEqual(result.returncode, 0, result.stderr)
         text = page.read_text(encoding="utf-8")
-        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.S).group(1))
+        return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>',
+                                    text, re.S).group(1))
 
     def data_of_lines(self, *lines):
         file = self.folder / "lines.jsonl"
@@ -62,19 +68,20 @@ class InFolder(unittest.TestCase):
 
 
 def point(**fields):
-    return {"kind": "point", "experiment": "e", "allocator": "A", "series": "A", "x": 1, "backend": "cpu",
+    return {"kind": "point", "experiment": "e", "allocator": "A", "series": "A", "x": 1,
+            "backend": "cpu",
             "device": "d", "outcome": "ok", "ms": 1.0, **fields}
 
 
 class Page(InFolder):
-    def test_it_says_what_it_wrote(self):
+    def test_output_names_the_page_and_counts_its_content(self):
         page = self.folder / "said.html"
         result = quarry("report", self.sample, "-o", page)
         self.assertEqual(result.returncode, 0, result.stderr)
-        self.assertRegex(result.stdout, r"^512 points of 10 experiments on 3 machines\n")
+        self.assertRegex(result.stdout, r"^512 data points of 10 experiments on 3 backends\n")
         self.assertTrue(result.stdout.endswith(f"{page}\n"))
 
-    def test_it_asks_for_nothing_else(self):
+    def test_page_refers_to_no_other_file(self):
         page = self.folder / "alone.html"
         quarry("report", self.sample, "-o", page)
         text = page.read_text(encoding="utf-8")
@@ -83,149 +90,200 @@ class Page(InFolder):
         self.assertEqual([a for a in addresses.found if not a.startswith(("data:", "#"))], [])
         self.assertIn("default-src 'none'", text)
         self.assertNotIn("@import", text)
-        self.assertIn("Chart.js v3", text)
 
-    def test_texts_can_not_end_the_script_that_holds_them(self):
-        data = self.data_of_lines({"kind": "experiment", "id": "e", "title": "</script><b>"}, point())
+    def test_strings_cannot_end_the_script_element(self):
+        data = self.data_of_lines({"kind": "experiment", "id": "e", "title": "</script><b>"},
+                                  point())
         self.assertEqual(data["experiments"][0]["title"], "</script><b>")
 
-    def test_every_kind_arrives(self):
+    def test_page_holds_records_of_every_kind(self):
         data = self.data_of(self.sample)
-        self.assertEqual([m["kind"] for m in data["backends"]], ["cuda", "cpu", "simulated network"])
+        self.assertEqual([m["kind"] for m in data["backends"]], ["cuda", "cpu",
+                "simulated network"])
         by_id = {e["id"]: e for e in data["experiments"]}
-        self.assertEqual([len(f["views"]) for f in by_id["sizes"]["figures"]], [2, 3])  # atomics on the CPU only
+        self.assertEqual([len(f["views"]) for f in by_id["sizes"]["figures"]],
+                         [2, 3])  # atomics on the CPU only
         self.assertEqual(by_id["kd-tree"]["figures"][0]["grid"]["head"],
                          ["scene", "allocator", "triangles", "build [ms]", "slowdown"])
-        self.assertEqual(len(by_id["use"]["figures"][0]["views"][0]["curves"][0]["dots"]), 60)
+        self.assertEqual(len(by_id["use"]["figures"][0]["views"][0]["curves"][0]["points"]), 60)
         self.assertEqual(by_id["cluster-barnes-hut"]["form"], "layers")
         self.assertEqual([c["paper"] for c in data["claims"]], ["48", "1.13 – 4.33", "10–1000"])
         self.assertEqual(data["claims"][0]["backends"], [0])
         self.assertEqual(len(data["maps"]), 2)
 
-    def test_what_went_wrong_is_told(self):
-        figure = next(e for e in self.data_of(self.sample)["experiments"] if e["id"] == "sizes")["figures"][0]
+    def test_remarks_name_the_faults(self):
+        figure = next(e for e in self.data_of(self.sample)["experiments"] if e["id"] == "sizes")[
+            "figures"][0]
         told = {(r["state"], r["series"]): (r["what"], r["at"]) for r in figure["remarks"]}
         self.assertEqual(told["lost", "CMalloc"], ("timed out: 20 s", ["4 KiB", "8 KiB"]))
         self.assertEqual(told["lost", "CFMalloc"], ("crashed: signal 11", ["8 KiB"]))
         self.assertEqual(told["unsound", "ScatterAlloc"], ("corrupt blocks", ["64 B: 12"]))
-        self.assertEqual(told["unsound", "CMalloc-warp"], ("misaligned blocks", ["16 B: 3", "32 B: 3"]))
-        self.assertEqual(told["refused", "FDGMalloc"], ("requests refused", ["8 KiB: 4,096"]))
+        self.assertEqual(told["unsound", "CMalloc-warp"], ("misaligned blocks",
+                                                           ["16 B: 3", "32 B: 3"]))
+        self.assertEqual(told["failed allocations", "FDGMalloc"], ("failed allocations",
+                ["8 KiB: 4,096"]))
         self.assertEqual(told["skipped", "AWMalloc"][1], ["8 KiB"])
         curve = next(c for c in figure["views"][0]["curves"] if c["name"] == "CMalloc")
-        self.assertEqual([(d["x"], d["y"]) for d in curve["dots"] if d.get("state") == "lost"],
+        self.assertEqual([(d["x"], d["y"]) for d in curve["points"] if d.get("state") == "lost"],
                          [(4096, None), (8192, None)])
 
-    def test_twenty_allocators_look_different(self):
-        figure = next(e for e in self.data_of(self.sample)["experiments"] if e["id"] == "sizes")["figures"][0]
-        looks = {tuple(c["look"]) for c in figure["views"][0]["curves"]}
-        self.assertEqual(len(looks), 20)
+    def test_twenty_allocators_have_different_styles(self):
+        figure = next(e for e in self.data_of(self.sample)["experiments"] if e["id"] == "sizes")[
+            "figures"][0]
+        styles = {tuple(c["style"]) for c in figure["views"][0]["curves"]}
+        self.assertEqual(len(styles), 20)
 
     def test_commands_are_kept_and_merged(self):
-        figure = next(e for e in self.data_of(self.sample)["experiments"] if e["id"] == "graph")["figures"][0]
+        figure = next(e for e in self.data_of(self.sample)["experiments"] if e["id"] == "graph")[
+            "figures"][0]
         self.assertEqual(figure["command"],
-                         ["quarry bench --backend cuda --experiments graph --allocators Quarry,CudaMalloc,ScatterAlloc,XMalloc"])
+                         ["quarry bench --backend cuda --experiments graph --allocators "
+                          "Quarry,CudaMalloc,ScatterAlloc,XMalloc"])
         self.assertEqual(figure["commands"][1], {"series": "CudaMalloc", "commands": [
             "quarry bench --backend cuda --experiments graph --allocators CudaMalloc"]})
 
     def test_the_newest_of_two_points_counts(self):
-        data = self.data_of_lines(point(ms=2.0, date="2026-01-02"), point(ms=1.0, date="2026-01-01"), point(x=2))
-        self.assertEqual([d["y"] for d in data["experiments"][0]["figures"][0]["views"][0]["curves"][0]["dots"]], [2, 1])
+        data = self.data_of_lines(point(ms=2.0, date="2026-01-02"), point(ms=1.0,
+                date="2026-01-01"), point(x=2))
+        self.assertEqual([d["y"] for d in data["experiments"][0]["figures"][0]["views"][0][
+            "curves"][0]["points"]], [2, 1])
         self.assertEqual((data["points"], data["replaced"]), (2, 1))
 
-    def test_points_nobody_described_are_shown_too(self):
+    def test_experiments_without_a_description_are_shown(self):
         data = self.data_of_lines(point(free_ms=3.0), point(series="B", x="text"))
         views = data["experiments"][0]["figures"][0]["views"]
         self.assertEqual([v["field"] for v in views], ["ms", "free_ms"])
-        self.assertEqual(views[0]["x"], {"name": "", "unit": "", "scale": "category", "categories": ["1", "text"]})
+        self.assertEqual(views[0]["x"], {"name": "", "unit": "", "scale": "category",
+                                         "categories": ["1", "text"]})
 
-    def test_nothing_but_losses_is_still_a_figure(self):
-        data = self.data_of_lines(point(outcome="timed out", ms=None), point(outcome="timed out", ms=None, x=2))
+    def test_an_experiment_with_only_lost_points_has_a_figure(self):
+        data = self.data_of_lines(point(outcome="timed out", ms=None), point(outcome="timed out",
+                ms=None, x=2))
         figure = data["experiments"][0]["figures"][0]
-        self.assertEqual([d["state"] for d in figure["views"][0]["curves"][0]["dots"]], ["lost", "lost"])
+        self.assertEqual([d["state"] for d in figure["views"][0]["curves"][0]["points"]],
+                         ["lost", "lost"])
         self.assertEqual(figure["remarks"][0]["what"], "timed out")
 
-    def test_who_was_too_slow_is_not_unsound(self):
+    def test_points_over_the_time_limit_are_not_faults(self):
         slow = {"series": "B", "allocator": "B"}
         data = self.data_of_lines(point(), point(x=2), point(ms=9.0, **slow),
-                                  point(x=2, outcome="given up", ms=None, note="1 took 9 s", **slow))
-        work = data["choice"]["everyone"]["work"][0]
-        self.assertEqual(([w["series"] for w in work["whole"]], [w["series"] for w in work["in_part"]], work["unsound"]),
+                                  point(x=2, outcome="given up", ms=None, note="1 took 9 s",
+                                        **slow))
+        ranking = data["rankings"]["all"]["workloads"][0]
+        self.assertEqual(([w["series"] for w in ranking["complete"]],
+                          [w["series"] for w in ranking["partial"]], ranking["unsound"]),
                          (["A"], ["B"], []))
         remarks = data["experiments"][0]["figures"][0]["remarks"]
-        self.assertEqual([(r["state"], r["what"]) for r in remarks], [("given up", "given up: 1 took 9 s")])
+        self.assertEqual([(r["state"], r["what"]) for r in remarks],
+                         [("given up", "given up: 1 took 9 s")])
 
-    def test_machines_may_measure_different_things(self):
+    def test_backends_may_have_different_measures(self):
         def described(*fields):
-            return {"kind": "experiment", "id": "e", "title": "t", "y": [{"field": f} for f in fields]}
-        data = self.data_of_lines(described("ms", "atomics_per_call"), point(atomics_per_call=2.0), described("ms"),
+            return {"kind": "experiment", "id": "e", "title": "t", "y": [{"field": f}
+                    for f in fields]}
+        data = self.data_of_lines(described("ms", "atomics_per_call"), point(atomics_per_call=2.0),
+                                  described("ms"),
                                   point(backend="cuda"))
-        self.assertEqual([[v["field"] for v in f["views"]] for f in data["experiments"][0]["figures"]],
+        self.assertEqual([[v["field"] for v in f["views"]] for f in data["experiments"][0][
+            "figures"]],
                          [["ms"], ["ms", "atomics_per_call"]])
 
-    def test_many_settings_of_one_allocator_have_colours(self):
+    def test_curves_of_one_allocator_get_colours_when_dashes_run_out(self):
         data = self.data_of_lines(*(point(series=f"A, {n}", x=x) for n in range(9) for x in (1, 2)))
         curves = data["experiments"][0]["figures"][0]["views"][0]["curves"]
-        self.assertEqual(len({c["look"][0] for c in curves}), 9)
-        data = self.data_of_lines(*(point(series=s, x=x) for s in ("A", "A, warm", "A, cold") for x in (1, 2)))
+        self.assertEqual(len({c["style"][0] for c in curves}), 9)
+        data = self.data_of_lines(*(point(series=s, x=x) for s in ("A", "A, warm", "A, cold")
+                                    for x in (1, 2)))
         curves = data["experiments"][0]["figures"][0]["views"][0]["curves"]
-        self.assertEqual(len({tuple(c["look"][:2]) for c in curves}), 1)
-        self.assertEqual([c["look"][2] for c in curves], [0, 1, 2])
+        self.assertEqual(len({tuple(c["style"][:2]) for c in curves}), 1)
+        self.assertEqual([c["style"][2] for c in curves], [0, 1, 2])
 
-    def test_which_way_is_better_is_said_or_guessed(self):
+    def test_direction_of_a_measure_is_given_or_guessed(self):
         def compared(**y):
-            data = self.data_of_lines({"kind": "experiment", "id": "e", "y": [{"field": "v", **y}]}, point(v=1.0),
+            data = self.data_of_lines({"kind": "experiment", "id": "e",
+                                       "y": [{"field": "v", **y}]}, point(v=1.0),
                                       point(series="B", allocator="B", v=4.0))
-            return [w["whole"][0]["series"] for w in data["choice"]["everyone"]["work"]]
-        for y, best in (({"unit": "ms"}, ["A"]), ({"unit": "GB/s"}, ["B"]), ({"name": "usable fraction"}, ["B"]),
-                        ({"name": "address range / live bytes"}, ["A"]), ({"name": "triangles"}, []),
-                        ({"name": "triangles", "better": "more"}, ["B"]), ({"unit": "ms", "better": "none"}, [])):
+            return [w["complete"][0]["series"] for w in data["rankings"]["all"]["workloads"]]
+        for y, best in (({"unit": "ms"}, ["A"]), ({"unit": "GB/s"}, ["B"]),
+                        ({"name": "usable fraction"}, ["B"]),
+                        ({"name": "address range / live bytes"}, ["A"]), ({"name": "triangles"},
+                                []),
+                        ({"name": "triangles", "better": "more"}, ["B"]),
+                        ({"unit": "ms", "better": "none"}, [])):
             self.assertEqual(compared(**y), best, y)
 
-    def test_who_refuses_is_not_the_quicker(self):
+    def test_points_with_failed_allocations_do_not_rank_first(self):
         other = {"series": "B", "allocator": "B"}
-        for refusals in ({"failures": 3}, {"failed_fraction": 0.25}):
-            data = self.data_of_lines(point(x=1, ms=1.0, **refusals), point(x=2, ms=5.0), point(x=1, ms=4.0, **other),
+        for failures in ({"failures": 3}, {"failed_fraction": 0.25}):
+            data = self.data_of_lines(point(x=1, ms=1.0, **failures), point(x=2, ms=5.0),
+                                      point(x=1, ms=4.0, **other),
                                       point(x=2, ms=4.0, **other))
-            work = data["choice"]["everyone"]["work"][0]
-            self.assertEqual(([w["series"] for w in work["whole"]], [w["series"] for w in work["in_part"]]),
-                             (["B"], ["A"]), refusals)
+            ranking = data["rankings"]["all"]["workloads"][0]
+            self.assertEqual(([w["series"] for w in ranking["complete"]],
+                              [w["series"] for w in ranking["partial"]]),
+                             (["B"], ["A"]), failures)
 
     def test_unknown_kinds_and_empty_lines_are_ignored(self):
         file = self.folder / "odd.jsonl"
         file.write_text('\n{"kind":"comet"}\n \n' + json.dumps(point()) + "\r\n", encoding="utf-8")
         self.assertEqual(self.data_of(file)["points"], 1)
 
-    def test_older_results_are_read(self):
-        data = self.data_of(*(RESULTS / "2026-11-15-h200" / f"{name}.jsonl" for name in ("alloc64", "multi", "published")),
-                            *sorted((RESULTS / "2026-11-15-cluster").glob("*.jsonl")))
+    def test_recorded_results_are_read(self):
+        data = self.data_of(*sorted(RESULTS.glob("*/*.jsonl.gz")))
         by_id = {e["id"]: e for e in data["experiments"]}
-        self.assertLessEqual({"NVIDIA H200", "simulated network"}, {m["label"] for m in data["backends"]})
+        self.assertLessEqual({"NVIDIA H200", "simulated network"},
+                             {m["label"] for m in data["backends"]})
         sizes = by_id["alloc"]["figures"][0]
         self.assertEqual(sizes["views"][0]["x"]["scale"], "log")
-        self.assertIn(64, [d["x"] for d in sizes["views"][0]["curves"][0]["dots"]])
+        self.assertIn(64, [d["x"] for d in sizes["views"][0]["curves"][0]["points"]])
         self.assertTrue(all(c["commands"] for c in sizes["commands"]))
-        self.assertIn(("lost", "CMMalloc"), {(r["state"], r["series"]) for r in by_id["fill"]["figures"][0]["remarks"]})
+        self.assertIn(("lost", "CMMalloc"), {(r["state"], r["series"]) for r in by_id["fill"][
+            "figures"][0]["remarks"]})
         self.assertEqual(len(by_id["cluster-scaling"]["figures"][0]["views"][0]["curves"]), 4)
+        self.assertEqual(by_id["cluster-delaunay"]["form"], "layers")
+
+    def test_compressed_records_are_read(self):
+        file = self.folder / "records.jsonl.gz"
+        content = (json.dumps(point()) + "\n") * 3 + json.dumps(point(x=2)) + "\n"
+        file.write_bytes(gzip.compress(content.encode()))
+        self.assertEqual(self.data_of(file)["points"], 2)
+        self.assertEqual(self.data_of(file, self.sample)["points"], 514)
 
 
 class Text(InFolder):
     def test_markdown_shows_the_pictures_it_draws(self):
-        text, figures = self.folder / "docs" / "results.md", self.folder / "docs" / "pictures" / "new"
+        text = self.folder / "docs" / "results.md"
+        figures = self.folder / "docs" / "pictures" / "new"
         text.parent.mkdir()
-        result = quarry("report", self.sample, "--markdown", text, "--figures", figures, "--title", "A title")
+        result = quarry("report", self.sample, "--markdown", text, "--figures", figures, "--title",
+                        "A title")
         self.assertEqual(result.returncode, 0, result.stderr)
         self.assertFalse((self.folder / "report.html").exists())
         written = text.read_text(encoding="utf-8")
         self.assertTrue(written.startswith("# A title\n"))
         shown = re.findall(r"!\[.*\]\((.*)\)", written)
-        self.assertEqual({(text.parent / name).resolve() for name in shown}, {f.resolve() for f in figures.iterdir()})
+        self.assertEqual({(text.parent / name).resolve() for name in shown},
+                         {f.resolve() for f in figures.iterdir()})
         for picture in figures.iterdir():
-            self.assertEqual(xml.etree.ElementTree.parse(picture).getroot().tag, "{http://www.w3.org/2000/svg}svg")
-        for words in ("Nobody 2026, Figure 1 (made up).", "quarry bench --backend cuda --experiments lanes", "| 0.21 |",
-                      "**lost** CMalloc: timed out: 20 s (4 KiB, 8 KiB)", "48 x over CUDA's malloc | 48 x | 75.4 x |"):
+            self.assertEqual(xml.etree.ElementTree.parse(picture).getroot().tag,
+                             "{http://www.w3.org/2000/svg}svg")
+        for words in ("Example 2026, Figure 1 (made up).", "quarry bench --backend cuda "
+                      "--experiments lanes", "| 0.21 |",
+                      "**lost** CMalloc: timed out: 20 s (4 KiB, 8 KiB)", "48 x over CUDA's "
+                      "malloc | 48 x | 75.4 x |"):
             self.assertIn(words, written)
         for line in written.splitlines():
             self.assertFalse(line.startswith("|") and not line.endswith("|"), line)
+
+    def test_summary_has_the_first_tables_only(self):
+        text, summary = self.folder / "whole.md", self.folder / "summary.md"
+        result = quarry("report", self.sample, "--markdown", text, "--summary", summary)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        self.assertFalse((self.folder / "report.html").exists())
+        whole, first = (f.read_text(encoding="utf-8") for f in (text, summary))
+        self.assertTrue(whole.startswith(first))
+        self.assertIn("48 x over CUDA's malloc", first)
+        self.assertNotIn("quarry bench", first)
 
     def test_pictures_alone(self):
         figures = self.folder / "alone"
@@ -238,7 +296,7 @@ class Text(InFolder):
 
 
 class BadInput(InFolder):
-    def refuses(self, arguments, *words):
+    def rejects(self, arguments, *words):
         result = quarry("report", *arguments)
         self.assertEqual(result.returncode, 2, arguments)
         self.assertEqual(result.stdout, "")
@@ -253,24 +311,33 @@ class BadInput(InFolder):
         return file
 
     def test_files(self):
-        self.refuses([], "FILES")
-        self.refuses(["/nowhere/at/all"], "can not read /nowhere/at/all")
-        self.refuses([self.folder], "can not read")
-        self.refuses([self.file_of("")], "no measured points")
-        self.refuses([self.file_of('{"kind":"experiment","id":"e"}\n')], "no measured points")
-        self.refuses([self.sample, "-o", "/nowhere/at/all.html"], "can not write /nowhere/at/all.html")
-        self.refuses([self.sample, "--markdown", "/nowhere/at/all.md"], "can not write /nowhere/at/all.md")
-        self.refuses([self.sample, "--figures", "/dev/null/x"], "can not write /dev/null/x")
+        self.rejects([], "FILES")
+        self.rejects(["/nowhere/at/all"], "cannot read /nowhere/at/all")
+        self.rejects([self.folder], "cannot read")
+        whole = gzip.compress((json.dumps(point()) + "\n").encode())
+        truncated = self.folder / "truncated.jsonl.gz"
+        truncated.write_bytes(whole[:len(whole) // 2])
+        self.rejects([truncated], f"cannot read {truncated}: ")
+        self.rejects([self.file_of("")], "no data points")
+        self.rejects([self.file_of('{"kind":"experiment","id":"e"}\n')], "no data points")
+        self.rejects([self.sample, "-o", "/nowhere/at/all.html"], "cannot write "
+                     "/nowhere/at/all.html")
+        self.rejects([self.sample, "--markdown", "/nowhere/at/all.md"], "cannot write "
+                     "/nowhere/at/all.md")
+        self.rejects([self.sample, "--figures", "/dev/null/x"], "cannot write /dev/null/x")
 
     def test_lines(self):
         good = json.dumps(point()) + "\n"
-        for line, words in (("{", "no JSON object"), ("[1]", "no JSON object"), ('"x"', "no JSON object"),
+        for line, words in (("{", "not a JSON object"), ("[1]", "not a JSON object"),
+                            ('"x"', "not a JSON object"),
                             ('{"kind":"point"}', '"experiment"'), ('{"kind":"experiment"}', '"id"'),
-                            ('{"kind":"experiment","id":"e","y":3}', '"y" is a list'),
-                            ('{"kind":"experiment","id":"e","y":[{}]}', 'has a "field"'), ('{"kind":"map"}', '"svg"'),
-                            ('{"kind":"claim"}', '"claim"'), ('{"a":1}', 'neither "kind" nor "workload"'),
-                            ('{"kind":"point","experiment":"e","allocator":7}', '"allocator" is not a text')):
-            self.refuses([self.file_of(good + line + "\n")], "bad.jsonl:2: ", words)
+                            ('{"kind":"experiment","id":"e","y":3}', '"y" is not a list'),
+                            ('{"kind":"experiment","id":"e","y":[{}]}', 'has no "field"'),
+                            ('{"kind":"map"}', '"svg"'),
+                            ('{"kind":"claim"}', '"claim"'), ('{"a":1}', 'no "kind"'),
+                            ('{"kind":"point","experiment":"e","allocator":7}', '"allocator" is '
+                             'not a string')):
+            self.rejects([self.file_of(good + line + "\n")], "bad.jsonl:2: ", words)
 
     def test_help(self):
         result = quarry("report", "--help")

@@ -1,225 +1,196 @@
 // SPDX-License-Identifier: Apache-2.0
-// A view as Chart.js wants it. `curves` are those to show.
-
-Chart.defaults.animation = false;
-Chart.defaults.font.family = getComputedStyle(document.body).fontFamily;
-Chart.register(marks);
-
-// What a view is drawn as: lines, lying (bars, where there is one x), standing (bars), layers.
-function formOf(view) {
-  if (view.form === "layers") return "layers";
-  const xs = new Set(view.curves.flatMap((curve) => curve.dots.map((dot) => dot.x)));
-  if (xs.size <= 1) return "lying";
-  return view.form === "bars" ? "standing" : "lines";
-}
-
-const shown = (axis, v) => v !== null && Number.isFinite(v) && (axis.scale !== "log" || v > 0);
-
-// Ticks of a logarithmic axis: powers of ten, and between them where there are few.
-function logTicks(axis) {
-  const ticks = [];
-  const wideRange = axis.max / axis.min > 100;
-  for (let e = Math.floor(Math.log10(axis.min)); e <= Math.log10(axis.max); ++e)
-    for (const factor of wideRange ? [1] : [1, 2, 5]) {
-      const value = Number((factor * 10 ** e).toPrecision(1));
-      if (value >= axis.min && value <= axis.max) ticks.push({value});
-    }
-  axis.ticks = ticks;
-}
-
-// The measured values where someone chose them, as many as have room.
-function measuredTicks(axis, values, room) {
-  let last = -Infinity;
-  axis.ticks = values
-    .filter((v) => {
-      const place =
-        axis.options.type === "logarithmic"
-          ? Math.log(v / axis.min) / Math.log(axis.max / axis.min)
-          : (v - axis.min) / (axis.max - axis.min);
-      if ((place - last) * axis.width < room) return false;
-      last = place;
-      return true;
-    })
-    .map((value) => ({value}));
-}
-
-function valueAxis(axis, values, isBar) {
-  const ink = themeColour("soft"),
-    grid = themeColour("line");
-  const out = {
-    title: {display: true, text: axisTitle(axis), color: ink},
-    grid: {color: grid, borderColor: grid},
-    ticks: {color: ink, callback: (v) => tickText(v, axis)},
-  };
-  if (axis.scale === "log") {
-    const low = values.length ? Math.min(...values) : 1,
-      high = values.length ? Math.max(...values) : 10;
-    return {...out, type: "logarithmic", min: isBar ? low / 2 : low / 1.3, max: high * 1.3, afterBuildTicks: logTicks};
-  }
-  return {...out, type: "linear", beginAtZero: true, grace: "4%"};
-}
-
-function xAxis(axis, view) {
-  const ink = themeColour("soft"),
-    grid = themeColour("line");
-  const out = {
-    title: {display: axisTitle(axis) !== "", text: axisTitle(axis), color: ink},
-    grid: {color: faded(grid, 0.5), borderColor: grid},
-    ticks: {color: ink, maxRotation: 40, autoSkipPadding: 8},
-  };
-  if (axis.scale === "category") return {...out, type: "category", labels: axis.categories, offset: true};
-  const xs = [...new Set(view.curves.flatMap((c) => c.dots.map((dot) => dot.x)))]
-    .filter((x) => shown(axis, x))
-    .sort((a, b) => a - b);
-  const chosen = xs.length <= 24 && xs.every(Number.isInteger);
-  out.ticks.callback = (v) => tickText(v, axis);
-  out.ticks.autoSkip = false;
-  const tick = (scale) => (chosen ? measuredTicks(scale, xs, 44) : axis.scale === "log" ? logTicks(scale) : undefined);
-  if (axis.scale === "log")
-    return {...out, type: "logarithmic", min: xs[0] / 1.04, max: xs[xs.length - 1] * 1.04, afterBuildTicks: tick};
-  return {...out, type: "linear", afterBuildTicks: tick};
-}
+// A picture that the program drew (tools/chart/svg_chart.hpp), made interactive: curves can be hidden, the
+// pointer shows the value of the nearest point. The script only moves what the program drew.
 
 const stateTexts = {
-  refused: "some requests were refused",
+  "failed allocations": "some allocations failed",
   unsound: "blocks were corrupt or misaligned",
   lost: "lost",
 };
 
-// What the mouse is told about a point, line by line.
-function pointText(view, dot) {
-  const at = xText(view.x, dot.x);
+// The lines of the tooltip of a point.
+function pointText(view, point) {
+  const at = xText(view.x, point.x);
   const unit = view.x.unit && !at.includes(" ") ? " " + view.x.unit : "";
-  const lines = [`${axisTitle(view.y)}: ${numberText(dot.y)}`];
+  const lines = [`${axisTitle(view.y)}: ${numberText(point.y)}`];
   if (at) lines.push(`${view.x.name || "at"}: ${at}${unit}`);
-  if (dot.most > dot.least) lines.push(`repeats: ${numberText(dot.least)} to ${numberText(dot.most)}`);
-  if (dot.state) lines.push(stateTexts[dot.state]);
+  if (point.most > point.least) lines.push(`repetitions: ${numberText(point.least)} to ${numberText(point.most)}`);
+  if (point.state) lines.push(stateTexts[point.state] || point.state);
   return lines;
 }
 
-function tooltip(view) {
-  return {
-    padding: 10,
-    caretPadding: 8,
-    displayColors: false,
-    callbacks: {
-      title: (items) => items.map((item) => item.dataset.label).join(", "),
-      label: (item) => pointText(view, item.raw.dot),
-    },
-  };
-}
+const translation = (element) => element.transform.baseVal.getItem(0).matrix;
 
-function lineSet(curve, view) {
-  const colour = colourOf(curve.look),
-    paper = themeColour("paper");
-  const dots = curve.dots.filter((dot) => shown(view.x, dot.x));
-  const stride = dots.length > 40 ? Math.floor(dots.length / 12) : 1; // or markers hide the curve
-  const background = dots.map((dot) => (dot.state ? paper : colour));
-  const upright = pointStyles[curve.look[1]] === "line";
-  return {
-    label: curve.name,
-    look: curve.look,
-    borderColor: colour,
-    borderDash: dashOf(curve.look),
-    borderWidth: 1.9,
-    clip: 12,
-    pointStyle: pointStyles[curve.look[1]],
-    pointRotation: upright ? 90 : 0,
-    pointRadius: dots.map((dot, i) => (i % stride && !dot.state ? 0 : 4)),
-    pointHoverRadius: 6,
-    pointBackgroundColor: background,
-    usualBackground: background,
-    pointBorderColor: colour,
-    pointBorderWidth: upright ? 3 : data.palette.markers[curve.look[1]].open ? 2 : 1.4,
-    pointHoverBorderWidth: 2,
-    data: dots.map((dot) => ({x: dot.x, y: shown(view.y, dot.y) ? dot.y : null, dot})),
-  };
-}
+class ChartPicture {
+  constructor(view, box) {
+    this.view = view;
+    this.box = box;
+    box.innerHTML = view.svg;
+    this.svg = box.querySelector("svg");
+    this.group = this.svg.querySelector(".chart");
+    this.form = this.group.dataset.form;
+    [this.left, this.right, this.top, this.bottom] = this.group.dataset.frame.split(" ").map(Number);
+    this.width = this.svg.width.baseVal.value;
+    this.height = this.svg.height.baseVal.value;
+    this.curves = [...this.group.querySelectorAll(".curve")];
+    this.ticks = [...this.group.querySelectorAll(".tick")];
+    for (const element of [...this.ticks, ...this.group.querySelectorAll("g.point")])
+      element.drawnAt = translation(element).f;
+    this.tooltip = make("div", {class: "tooltip", hidden: true});
+    box.append(this.tooltip);
+    box.addEventListener("pointermove", (event) => this.hover(event));
+    box.addEventListener("pointerdown", (event) => this.hover(event));
+    box.addEventListener("pointerleave", () => (this.tooltip.hidden = true));
+    this.crop();
+  }
 
-function barSet(curve, dots, point) {
-  const colour = colourOf(curve.look);
-  return {
-    label: curve.name,
-    look: curve.look,
-    borderWidth: 1.2,
-    borderSkipped: false,
-    borderColor: dots.map((dot) => (dot.state === "unsound" || dot.state === "lost" ? themeColour("fault") : colour)),
-    backgroundColor: dots.map((dot) => barFill(curve.look, dot.state)),
-    data: dots.map((dot) => ({...point(dot), dot})),
-  };
-}
+  // The page has its own heading and legend: the picture is shown without them.
+  crop() {
+    const top = Number(this.group.dataset.top);
+    const width = this.form === "horizontal" ? this.width : this.right + 30;
+    this.svg.setAttribute("viewBox", `0 ${top} ${width} ${this.height - top}`);
+    this.svg.removeAttribute("width");
+    this.svg.removeAttribute("height");
+    this.svg.style.maxWidth = `${Math.round(1.3 * width)}px`;
+  }
 
-function lyingBars(view, curves) {
-  const worth = (curve) => (curve.dots.length && shown(view.y, curve.dots[0].y) ? curve.dots[0].y : Infinity);
-  const order = [...curves].filter((c) => c.dots.length).sort((a, b) => worth(a) - worth(b));
-  const values = order.map(worth).filter(Number.isFinite);
-  return {
-    type: "bar",
-    data: {
-      datasets: order.map((curve, i) => ({
-        ...barSet(curve, curve.dots, (dot) => ({x: shown(view.y, dot.y) ? dot.y : null, y: i})),
-        grouped: false,
-        barThickness: 15,
-      })),
-    },
-    options: {
-      indexAxis: "y",
-      layout: {padding: {right: 90}},
-      scales: {
-        x: valueAxis(view.y, values, true),
-        y: {
-          type: "category",
-          labels: order.map((c) => c.name),
-          grid: {display: false},
-          ticks: {color: themeColour("ink"), autoSkip: false},
-        },
-      },
-    },
-  };
-}
+  get visible() {
+    return this.curves.filter((curve) => curve.getAttribute("display") !== "none");
+  }
 
-function standingBars(view, curves, layers) {
-  const xs = [...new Set(view.curves.flatMap((c) => c.dots.map((dot) => dot.x)))].sort((a, b) => a - b);
-  const values = curves.flatMap((c) => c.dots.map((dot) => dot.y)).filter((v) => shown(view.y, v));
-  const axis = {...view.x, scale: "category", categories: xs.map((x) => xText(view.x, x))};
-  const y = valueAxis(layers ? {...view.y, scale: "linear"} : view.y, values, true);
-  return {
-    type: "bar",
-    data: {
-      datasets: curves.map((curve) =>
-        barSet(curve, curve.dots, (dot) => ({x: xs.indexOf(dot.x), y: shown(view.y, dot.y) ? dot.y : null})),
-      ),
-    },
-    options: {stacked: layers, scales: {x: {...xAxis(axis, view), stacked: layers}, y: {...y, stacked: layers}}},
-  };
-}
+  // Shows the curves with these names and hides all others.
+  show(names) {
+    for (const curve of this.curves)
+      names.has(curve.dataset.name) ? curve.removeAttribute("display") : curve.setAttribute("display", "none");
+    this.tooltip.hidden = true;
+    if (this.form === "lines") this.fitAxis();
+    if (this.form === "horizontal") this.closeGaps();
+    if (this.form === "layers") this.stack();
+    this.countLost();
+  }
 
-function lines(view, curves) {
-  const values = curves
-    .flatMap((c) => c.dots.flatMap((dot) => [dot.y, dot.least, dot.most]))
-    .filter((v) => v !== undefined && shown(view.y, v));
-  return {
-    type: "line",
-    data: {datasets: curves.map((curve) => lineSet(curve, view))},
-    options: {layout: {padding: {right: 16}}, scales: {x: xAxis(view.x, view), y: valueAxis(view.y, values, false)}},
-  };
-}
+  // The y axis covers the visible curves. Pixels of the old axis map to pixels of the new one by a linear
+  // function, whether the axis is linear (0 stays at the bottom) or logarithmic.
+  fitAxis() {
+    const points = this.visible.flatMap((curve) => [...curve.querySelectorAll("g.point")]);
+    let factor = 1,
+      offset = 0;
+    if (points.length && this.visible.length < this.curves.length) {
+      const heights = points.map((point) => point.drawnAt);
+      for (const path of this.visible.map((curve) => curve.querySelector(".path").getBBox()))
+        if (path.height) heights.push(path.y, path.y + path.height);
+      const margin = 10,
+        high = Math.min(...heights);
+      const isLog = this.group.dataset.y === "log";
+      const low = isLog ? Math.max(...heights) : this.bottom;
+      const room = this.bottom - this.top - (isLog ? 2 : 1) * margin;
+      factor = Math.min(room / Math.max(low - high, 1), 30);
+      offset = this.top + margin - factor * high;
+      if (isLog && low - high < 1) offset = (this.top + this.bottom) / 2 - factor * high;
+      if (!isLog) offset = this.bottom - factor * this.bottom;
+    }
+    for (const curve of this.curves) {
+      curve.querySelector(".path").setAttribute("transform", `matrix(1 0 0 ${factor} 0 ${offset})`);
+      for (const point of curve.querySelectorAll("g.point"))
+        translation(point).f = factor * point.drawnAt + offset;
+    }
+    this.placeTicks(factor, offset);
+  }
 
-function chartConfig(view, curves) {
-  const form = formOf(view);
-  const config =
-    form === "lying"
-      ? lyingBars(view, curves)
-      : form === "lines"
-        ? lines(view, curves)
-        : standingBars(view, curves, form === "layers");
-  Object.assign(config.options, {
-    responsive: true,
-    maintainAspectRatio: false,
-    parsing: false,
-    normalized: true,
-    interaction: {mode: "nearest", axis: "xy", intersect: false},
-    plugins: {legend: {display: false}, tooltip: tooltip(view)},
-  });
-  return config;
+  // Minor ticks appear where the enlarged axis has room for them.
+  placeTicks(factor, offset) {
+    const shown = [];
+    for (const tick of this.ticks) {
+      const y = factor * tick.drawnAt + offset;
+      translation(tick).f = y;
+      const isMinor = tick.classList.contains("minor");
+      const fits = y >= this.top - 0.5 && y <= this.bottom + 0.5;
+      const isFree = !isMinor || (factor > 1.3 && shown.every((other) => Math.abs(other - y) >= 30));
+      if (fits && isFree) shown.push(y);
+      fits && isFree ? tick.removeAttribute("display") : tick.setAttribute("display", "none");
+    }
+  }
+
+  closeGaps() {
+    const rows = this.curves.map((curve) => (curve.drawnAt ??= translation(curve).f));
+    this.visible.forEach((curve, i) => (translation(curve).f = rows[i]));
+  }
+
+  stack() {
+    const tops = new Map();
+    for (const bar of this.visible.flatMap((curve) => [...curve.querySelectorAll("rect.point")])) {
+      const x = bar.getAttribute("x");
+      const top = (tops.get(x) ?? this.bottom) - Number(bar.getAttribute("height"));
+      bar.setAttribute("y", top.toFixed(1));
+      tops.set(x, top);
+    }
+  }
+
+  // The number of lost points of visible curves, beside the cross of the last one.
+  countLost() {
+    const crosses = this.visible.flatMap((curve) => [...curve.querySelectorAll(".cross")]);
+    for (const text of this.group.querySelectorAll(".lost-count")) {
+      const x = Number(text.dataset.x) - 4;
+      const count = crosses.filter((cross) => Math.abs(parseFloat(cross.getAttribute("d").slice(1)) - x) < 0.2).length;
+      text.textContent = count > 1 ? count : "";
+    }
+  }
+
+  // One curve strong, the others pale; null: all as usual.
+  spot(name) {
+    for (const curve of this.curves) curve.classList.toggle("pale", name !== null && curve.dataset.name !== name);
+  }
+
+  // Position of a point in the coordinates of the picture.
+  positionOf(curve, point) {
+    if (point.tagName === "g") return translation(point);
+    const {x, y, width, height} = point.getBBox();
+    return this.form === "horizontal"
+      ? {e: x + width, f: translation(curve).f + y + height / 2}
+      : {e: x + width / 2, f: this.form === "layers" ? y + height / 2 : y};
+  }
+
+  // Every point of the visible curves: {curve, point, x, y}.
+  positions() {
+    return this.visible.flatMap((curve) =>
+      [...curve.querySelectorAll(".point")].map((point) => {
+        const {e, f} = this.positionOf(curve, point);
+        return {curve, point, x: e, y: f};
+      }),
+    );
+  }
+
+  hover(event) {
+    const matrix = this.group.getScreenCTM();
+    const at = new DOMPoint(event.clientX, event.clientY).matrixTransform(matrix.inverse());
+    const distance = ({x, y}) => Math.hypot(x - at.x, y - at.y);
+    const all = this.positions();
+    if (!all.length) return;
+    const nearest = all.reduce((best, next) => (distance(next) < distance(best) ? next : best));
+    const curve = this.view.curves.find((one) => one.name === nearest.curve.dataset.name);
+    const lines = pointText(this.view, curve.points[nearest.point.dataset.index]);
+    this.tooltip.replaceChildren(make("b", {}, curve.name), ...lines.map((line) => make("div", {}, line)));
+    this.tooltip.hidden = false;
+    const place = new DOMPoint(nearest.x, nearest.y).matrixTransform(matrix);
+    const box = this.box.getBoundingClientRect();
+    const isRight = place.x - box.left > box.width / 2;
+    this.tooltip.style.left = `${place.x - box.left + (isRight ? -12 - this.tooltip.offsetWidth : 12)}px`;
+    this.tooltip.style.top = `${place.y - box.top - this.tooltip.offsetHeight / 2}px`;
+  }
+
+  // The picture as a file: as it is shown, with heading and labels, on white.
+  exported() {
+    const copy = this.svg.cloneNode(true);
+    copy.removeAttribute("style");
+    const size = {width: this.width, height: this.height, viewBox: `0 0 ${this.width} ${this.height}`};
+    for (const [name, value] of Object.entries(size)) copy.setAttribute(name, value);
+    const isFiltered = this.visible.length < this.curves.length;
+    for (const hidden of copy.querySelectorAll("[display=none]")) hidden.remove();
+    if (isFiltered)
+      copy.querySelectorAll(".label").forEach((label, i) => {
+        const x = label.getAttribute("transform").match(/translate\(([\d.]+)/)[1];
+        label.setAttribute("transform", `translate(${x} ${this.top + 15 * i})`);
+      });
+    return {text: new XMLSerializer().serializeToString(copy), width: this.width, height: this.height};
+  }
 }

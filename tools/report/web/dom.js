@@ -1,15 +1,15 @@
 // SPDX-License-Identifier: Apache-2.0
-// Elements, texts of numbers, and what leaves the page: files and the clipboard.
+// Elements, formatted numbers, the clipboard and files to save.
 
 const data = JSON.parse(document.getElementById("data").textContent);
 
 const byId = (id) => document.getElementById(id);
 
-// make("p", {class: "soft"}, "text", element): what is null or undefined is left out.
+// make("p", {class: "soft"}, "text", element); attributes and children that are null or undefined are left out.
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
-    const isWord = name.startsWith("aria-") || name.startsWith("data-"); // where "false" says something
+    const isWord = name.startsWith("aria-") || name.startsWith("data-"); // "false" is a value of these
     if (value === null || value === undefined || (value === false && !isWord)) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true && !isWord ? "" : value);
@@ -29,18 +29,21 @@ const anchorTo = (id) => make("a", {class: "anchor", href: "#" + id, "aria-label
 
 const wide = (element) => make("div", {class: "wide", tabindex: "0"}, element);
 
-// A table around rows that are there: a head, of which some columns hold numbers, and a body.
+// A table with a head around an existing body; holdsNumbers(i) tells whether column i is right-aligned.
 function frameTable(head, body, holdsNumbers = () => false, attributes = {}) {
   const cell = (text, i) => make("th", {scope: "col", class: holdsNumbers(i) ? "number" : ""}, text);
   return make("table", attributes, make("thead", {}, make("tr", {}, head.map(cell))), body);
 }
+
+// The class of a state: states may consist of two words.
+const classOf = (state) => state.replace(" ", "-");
 
 // A cell is a text, [text, state], or an element.
 function makeTable(head, rows, numbersFrom = 1) {
   const side = (i) => (i >= numbersFrom ? "number" : "");
   const cell = (content, i) =>
     Array.isArray(content)
-      ? make("td", {class: side(i) + " " + content[1]}, content[0])
+      ? make("td", {class: side(i) + " " + classOf(content[1])}, content[0])
       : make("td", {class: side(i)}, content);
   const lines = rows.map((row) => make("tr", {}, row.map(cell)));
   return frameTable(head, make("tbody", {}, lines), (i) => i >= numbersFrom);
@@ -48,7 +51,7 @@ function makeTable(head, rows, numbersFrom = 1) {
 
 const superscript = (n) => String(n).replace(/[-\d]/g, (c) => "⁰¹²³⁴⁵⁶⁷⁸⁹"[c] || "⁻");
 
-// Three digits that matter; counts in full.
+// Three significant digits; integers in full. As short_number() in tools/chart/scale.hpp.
 function numberText(v) {
   if (v === null || !Number.isFinite(v)) return "–";
   const size = Math.abs(v);
@@ -73,27 +76,27 @@ function tickText(v, axis) {
 const axisTitle = (axis) => (axis.unit ? `${axis.name} [${axis.unit}]` : axis.name);
 const xText = (axis, x) => (axis.scale === "category" ? axis.categories[x] : tickText(x, axis));
 
-let saidTimer = 0;
-function say(text) {
-  const place = byId("said");
+let noticeTimer = 0;
+function notify(text) {
+  const place = byId("notice");
   place.textContent = text;
   place.classList.add("shown");
-  clearTimeout(saidTimer);
-  saidTimer = setTimeout(() => place.classList.remove("shown"), 1600);
+  clearTimeout(noticeTimer);
+  noticeTimer = setTimeout(() => place.classList.remove("shown"), 1600);
 }
 
 async function copy(text) {
   try {
     await navigator.clipboard.writeText(text);
   } catch {
-    // not allowed everywhere
+    // The clipboard API is not available to pages that are opened from a file.
     const area = make("textarea", {}, text);
     document.body.append(area);
     area.select();
     document.execCommand("copy");
     area.remove();
   }
-  say("Copied");
+  notify("Copied");
 }
 
 const commandLine = (text) =>

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// One experiment on one backend: its chart, legend, what went wrong, the commands, the numbers.
+// One experiment on one backend: chart, legend, remarks, commands and numbers.
 
-// Figures are drawn when they come into sight: a page may have a hundred.
+// A picture enters the page when the reader scrolls near it: a page may have a hundred figures.
 const watcher = new IntersectionObserver(
   (entries) => {
     for (const entry of entries)
@@ -20,33 +20,31 @@ class Figure {
     this.hidden = new Set(); // names of curves
     this.view = figure.views[0];
     this.seen = false;
-    this.canvas = make("canvas", {role: "img"});
-    this.box = make("div", {class: "canvas"}, this.canvas);
+    this.box = make("div", {class: "picture", role: "img"});
     this.legend = make("ul", {class: "legend", "aria-label": "Curves"});
     this.key = make("p", {class: "key"});
     this.numbers = make("div", {});
   }
 
-  get curves() {
-    return this.view.curves.filter((curve) => !this.hidden.has(curve.name));
-  }
-
   draw() {
-    const lying = formOf(this.view) === "lying";
-    this.box.style.height = lying ? `${70 + 24 * Math.max(this.curves.length, 2)}px` : "";
-    if (!this.seen) return; // the place is kept all the same
-    if (this.chart) this.chart.destroy();
-    this.canvas.setAttribute(
+    if (!this.seen) return;
+    this.box.setAttribute(
       "aria-label",
       `${this.experiment.title}: ${axisTitle(this.view.y)}; the numbers are in the table below`,
     );
-    this.chart = new Chart(this.canvas, chartConfig(this.view, this.curves));
+    this.picture = new ChartPicture(this.view, this.box);
+    this.fillLegend();
+    this.applyFilter();
+  }
+
+  applyFilter() {
+    const names = this.view.curves.map((curve) => curve.name).filter((name) => !this.hidden.has(name));
+    if (this.picture) this.picture.show(new Set(names));
   }
 
   choose(view) {
     this.view = view;
     for (const button of this.viewButtons) button.setAttribute("aria-pressed", button.view === view);
-    this.fillLegend();
     this.fillKey();
     this.numbers.replaceChildren(wide(makeTable(view.grid.head, view.grid.rows)));
     this.draw();
@@ -56,19 +54,7 @@ class Figure {
     for (const name of names) visible ? this.hidden.delete(name) : this.hidden.add(name);
     for (const button of this.legend.querySelectorAll("button[data-name]"))
       button.setAttribute("aria-pressed", !this.hidden.has(button.dataset.name));
-    this.draw();
-  }
-
-  // One curve strong, the others pale; null: all as usual.
-  spot(name) {
-    if (!this.chart || this.chart.config.type !== "line") return;
-    for (const set of this.chart.data.datasets) {
-      const pale = name !== null && set.label !== name;
-      set.borderColor = set.pointBorderColor = pale ? faded(colourOf(set.look), 0.15) : colourOf(set.look);
-      set.pointBackgroundColor = pale ? "transparent" : set.usualBackground;
-      set.borderWidth = set.label === name ? 3.5 : 1.9;
-    }
-    this.chart.update();
+    this.applyFilter();
   }
 
   fillLegend() {
@@ -80,16 +66,16 @@ class Figure {
           type: "button",
           "data-name": curve.name,
           "aria-pressed": !this.hidden.has(curve.name),
-          title: "Click: show or hide. Double click: this one alone.",
+          title: "Click: show or hide. Double click: show only this curve.",
           onclick: () => this.show([curve.name], this.hidden.has(curve.name)),
-          onmouseenter: () => this.spot(this.hidden.has(curve.name) ? null : curve.name),
-          onmouseleave: () => this.spot(null),
+          onmouseenter: () => this.picture.spot(this.hidden.has(curve.name) ? null : curve.name),
+          onmouseleave: () => this.picture.spot(null),
           ondblclick: () => {
             this.show(names, false);
             this.show([curve.name], true);
           },
         },
-        swatch(curve.look, formOf(this.view) !== "lines"),
+        sampleOf(this.picture.curves.find((group) => group.dataset.name === curve.name)),
         curve.name,
       );
       return make("li", {}, button);
@@ -102,15 +88,15 @@ class Figure {
     );
   }
 
-  // Explains only the signs that this view has.
+  // Explains the signs that occur in this view.
   fillKey() {
-    const states = new Set(this.view.curves.flatMap((curve) => curve.dots.map((dot) => dot.state)));
+    const states = new Set(this.view.curves.flatMap((curve) => curve.points.map((point) => point.state)));
     const parts = [];
     const sign = (mark, text) => parts.push(make("span", {}, mark ? make("b", {}, mark) : null, text));
     if (states.has("lost")) sign("✕", " lost");
     if (states.has("unsound")) sign("◯", " corrupt or misaligned blocks");
-    if (states.has("refused")) sign(null, "hollow: some requests refused");
-    if (this.view.not_shown) sign(null, `${this.view.not_shown} points are zero and have no place on this axis`);
+    if (states.has("failed allocations")) sign(null, "hollow: some allocations failed");
+    if (this.view.not_shown) sign(null, `${this.view.not_shown} points are zero, which a logarithmic axis cannot show`);
     this.key.replaceChildren(...parts);
     this.key.hidden = parts.length === 0;
   }
@@ -127,19 +113,14 @@ class Figure {
     });
     return make(
       "div",
-      {class: "views", role: "group", "aria-label": "What is shown", hidden: this.viewButtons.length < 2},
+      {class: "views", role: "group", "aria-label": "Measures", hidden: this.viewButtons.length < 2},
       this.viewButtons,
     );
   }
 
   tools() {
     const name = () => `${this.figure.anchor}--${this.view.field}`;
-    const picture = () =>
-      svgOf(
-        this.chart,
-        this.experiment.title,
-        [this.experiment.source, data.backends[this.figure.backend].label].filter(Boolean).join("; "),
-      );
+    const picture = () => this.picture.exported();
     const button = (text, action) => make("button", {type: "button", "data-export": text, onclick: action}, text);
     const csv = button("CSV", () =>
       save(this.figure.anchor + ".csv", new Blob([csvOf(this.experiment, this.figure)], {type: "text/csv"})),
@@ -174,10 +155,6 @@ class Figure {
         this.draw();
       };
       watcher.observe(this.box);
-      theme.listeners.push(() => {
-        this.fillLegend();
-        this.draw();
-      });
     }
     whole.append(...remarksOf(this.figure), ...commandsOf(this.figure));
     if (this.experiment.form !== "table")
@@ -186,21 +163,21 @@ class Figure {
   }
 }
 
-// What went wrong is open to see; what an allocator was never asked to do is folded.
+// Faults are listed in the open; data points that were not measured on purpose are folded.
 function remarksOf(figure) {
   const line = (remark) =>
     make(
       "li",
       {},
-      make("span", {class: "tag " + remark.state}, remark.series),
+      make("span", {class: "tag " + classOf(remark.state)}, remark.series),
       `: ${remark.what}`,
       remark.at.some(Boolean) ? ` (${remark.at.join("; ")})` : "",
     );
-  const folded = {skipped: "Not asked for", "given up": "Given up, too slow"};
+  const folded = {skipped: "Not supported", "given up": "Not measured: time limit exceeded at a smaller x"};
   const wrong = figure.remarks.filter((remark) => !(remark.state in folded));
   const out = [];
   if (wrong.length) {
-    const words = {lost: "lost", unsound: "unsound", refused: "with refused requests"};
+    const words = {lost: "lost", unsound: "unsound", "failed allocations": "with failed allocations"};
     const counts = Object.entries(words)
       .map(([state, text]) => [wrong.filter((r) => r.state === state).length, text])
       .filter(([n]) => n > 0)
@@ -208,8 +185,8 @@ function remarksOf(figure) {
     out.push(
       make(
         "div",
-        {class: "remarks" + (wrong.some((r) => r.state !== "refused") ? " fault" : "")},
-        make("strong", {}, `Not as it should be: ${counts.join(", ")}`),
+        {class: "remarks" + (wrong.some((r) => r.state !== "failed allocations") ? " fault" : "")},
+        make("strong", {}, `Faults: ${counts.join(", ")}`),
         make("ul", {tabindex: "0"}, wrong.map(line)),
       ),
     );
@@ -239,14 +216,14 @@ function commandsOf(figure) {
     make(
       "details",
       {class: "by-command"},
-      make("summary", {}, "Commands behind the curves"),
+      make("summary", {}, "Commands that measured the curves"),
       figure.command.length <= 4 && figure.commands.length > 1
         ? make(
             "div",
             {},
-            make("p", {class: "soft"}, "All of them:"),
+            make("p", {class: "soft"}, "All curves:"),
             figure.command.map(commandLine),
-            make("p", {class: "soft"}, "One by one:"),
+            make("p", {class: "soft"}, "Each curve:"),
           )
         : null,
       make("div", {class: "commands"}, each),

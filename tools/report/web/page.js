@@ -1,19 +1,19 @@
 // SPDX-License-Identifier: Apache-2.0
-// Puts the page together; the buttons of the backends.
+// Assembles the page; the buttons that select backends.
 
-const chosenBackends = new Set(data.backends.map((_, i) => i));
+const selectedBackends = new Set(data.backends.map((_, i) => i));
 
-// What names its backends is shown while one of them is chosen; what names none, always.
+// An element that names backends is shown while one of them is selected; an element that names none, always.
 function filterBackends() {
   for (const element of document.querySelectorAll("[data-backends]")) {
     const named = element.dataset.backends.split(" ").filter(Boolean).map(Number);
-    element.hidden = named.length > 0 && !named.some((m) => chosenBackends.has(m));
+    element.hidden = named.length > 0 && !named.some((m) => selectedBackends.has(m));
   }
   for (const section of document.querySelectorAll(".experiment"))
     section.hidden = !section.querySelector(".figure:not([hidden])");
   for (const entry of document.querySelectorAll("#contents li[data-for]"))
     entry.hidden = byId(entry.dataset.for).hidden;
-  byId("nobody").hidden = chosenBackends.size > 0;
+  byId("no-backend").hidden = selectedBackends.size > 0;
 }
 
 function backendButtons() {
@@ -25,8 +25,8 @@ function backendButtons() {
         "aria-pressed": "true",
         "data-backend": i,
         onclick: () => {
-          chosenBackends.has(i) ? chosenBackends.delete(i) : chosenBackends.add(i);
-          button.setAttribute("aria-pressed", chosenBackends.has(i));
+          selectedBackends.has(i) ? selectedBackends.delete(i) : selectedBackends.add(i);
+          button.setAttribute("aria-pressed", selectedBackends.has(i));
           filterBackends();
         },
       },
@@ -74,17 +74,17 @@ function mapsSection() {
       ),
     ),
   );
-  byId("maps").append(make("h2", {}, "Heaps from inside", anchorTo("maps")), make("div", {class: "maps"}, pictures));
+  byId("maps").append(make("h2", {}, "Heap maps", anchorTo("maps")), make("div", {class: "maps"}, pictures));
 }
 
-// Experiments under the names of their groups, where they have one.
+// Experiments below the names of their groups.
 function contents() {
   const entry = (id, text) => make("li", {"data-for": id}, make("a", {href: "#" + id}, text));
   const own = [
-    ["choice", "Which allocator for which work"],
-    ["claims", "What the papers claim"],
+    ["rankings", "Best allocator per workload"],
+    ["claims", "Claims of the papers"],
   ].filter(([id]) => byId(id).children.length);
-  const maps = byId("maps").children.length ? [entry("maps", "Heaps from inside")] : [];
+  const maps = byId("maps").children.length ? [entry("maps", "Heap maps")] : [];
   const entries = data.experiments.flatMap((experiment, i) => {
     const isFirst = experiment.group && (i === 0 || data.experiments[i - 1].group !== experiment.group);
     return [
@@ -105,13 +105,13 @@ function contents() {
 
 byId("title").textContent = data.title;
 byId("about").textContent =
-  `${data.points.toLocaleString("en")} points of ${data.experiments.length} experiments` +
-  (data.replaced ? `; ${data.replaced.toLocaleString("en")} older ones were measured again and are left out` : "") +
-  `. Page made ${data.made}.`;
+  `${data.points.toLocaleString("en")} data points of ${data.experiments.length} experiments` +
+  (data.replaced ? `; ${data.replaced.toLocaleString("en")} older data points are replaced by newer ones` : "") +
+  `. Page generated ${data.made}.`;
 theme.start();
 byId("runs").append(runsTable());
 backendButtons();
-choiceSection(filterBackends);
+rankingsSection(filterBackends);
 claimsSection();
 byId("experiments").append(...data.experiments.map(experimentSection));
 mapsSection();

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// The tables before the figures: runs, which allocator for which work, claims.
+// The tables before the figures: runs, rankings, claims.
 
 const shortDate = (date) => date.slice(0, 16).replace("T", " ");
 
@@ -19,39 +19,39 @@ function runsTable() {
       make("td", {class: "number"}, run.points.toLocaleString("en")),
     ),
   );
-  const head = ["backend", "driver", "CUDA", "compiler", "commit", "measured (UTC)", "points"];
+  const head = ["backend", "driver", "CUDA", "compiler", "commit", "measured (UTC)", "data points"];
   return wide(frameTable(head, make("tbody", {}, rows), (i) => i === 6));
 }
 
-// The rest after the first two, folded.
-function others(work) {
-  const rest = work.whole.slice(2);
-  const part = work.in_part.map((s) =>
-    make("li", {class: "soft"}, `${s.series}: ${s.text} in part (${s.at} of ${work.of})`),
+// The entries after the first two, folded.
+function others(ranking) {
+  const rest = ranking.complete.slice(2);
+  const part = ranking.partial.map((s) =>
+    make("li", {class: "soft"}, `${s.series}: ${s.text}, partial (${s.at} of ${ranking.of} x values)`),
   );
   const items = rest.map((s) => make("li", {}, `${s.series}: ${s.text}`)).concat(part);
   if (!items.length) return "–";
-  const last = rest.length ? `${rest.length} more, up to ${rest[rest.length - 1].text}` : `${part.length} in part`;
+  const last = rest.length ? `${rest.length} more, up to ${rest[rest.length - 1].text}` : `${part.length} partial`;
   return make("details", {}, make("summary", {}, last), make("ol", {start: 3}, items));
 }
 
-function workRows(who) {
-  return data.choice[who].work.map((work) => {
-    const [best, next] = work.whole;
+function rankingRows(field) {
+  return data.rankings[field].workloads.map((ranking) => {
+    const [best, next] = ranking.complete;
     return make(
       "tr",
-      {"data-backends": work.backend, "data-main": work.main},
-      make("td", {}, make("a", {href: "#" + work.anchor}, work.title)),
-      make("td", {}, data.backends[work.backend].label),
-      make("td", {}, work.measure),
+      {"data-backends": ranking.backend, "data-main": ranking.main},
+      make("td", {}, make("a", {href: "#" + ranking.anchor}, ranking.title)),
+      make("td", {}, data.backends[ranking.backend].label),
+      make("td", {}, ranking.measure),
       make(
         "td",
         {},
-        best ? make("span", {class: "best"}, best.series) : make("span", {class: "soft"}, "nobody did all of it"),
+        best ? make("span", {class: "best"}, best.series) : make("span", {class: "soft"}, "no allocator completed it"),
       ),
       make("td", {}, next ? `${next.series} (${next.text})` : "–"),
-      make("td", {}, others(work)),
-      make("td", {class: work.unsound.length ? "unsound" : ""}, work.unsound.join(", ") || "–"),
+      make("td", {}, others(ranking)),
+      make("td", {class: ranking.unsound.length ? "unsound" : ""}, ranking.unsound.join(", ") || "–"),
     );
   });
 }
@@ -66,7 +66,7 @@ function overallTable(summary) {
     String(o.best),
     o.unsound ? [String(o.unsound), "unsound"] : "0",
   ];
-  const head = ["allocator", "mean slowdown", "experiments", "best in", "lost or wrong in"];
+  const head = ["allocator", "mean slowdown", "experiments", "first in", "faults in"];
   const folded = (text, list) =>
     list.length
       ? make("details", {}, make("summary", {}, `${text} (${list.length})`), wide(makeTable(head, list.map(row))))
@@ -74,47 +74,48 @@ function overallTable(summary) {
   return make(
     "div",
     {"data-backends": summary.backend},
-    make("h3", {}, `Over all: ${data.backends[summary.backend].label}`),
-    wide(makeTable(head, summary.often.slice(0, shownOverall).map(row))),
-    folded("The others", summary.often.slice(shownOverall)),
-    folded("In less than half of the experiments", summary.seldom),
+    make("h3", {}, `All experiments: ${data.backends[summary.backend].label}`),
+    wide(makeTable(head, summary.in_most.slice(0, shownOverall).map(row))),
+    folded("Other allocators", summary.in_most.slice(shownOverall)),
+    folded("Measured in less than half of the experiments", summary.in_few),
   );
 }
 
-function choiceSection(refilter) {
-  const place = byId("choice");
-  if (!data.choice.everyone.work.length) return;
+function rankingsSection(refilter) {
+  const place = byId("rankings");
+  if (!data.rankings.all.workloads.length) return;
   const body = make("tbody", {}),
     overall = make("div", {id: "overall"});
-  const who = make(
+  const field = make(
     "select",
-    {"aria-label": "Among"},
-    make("option", {value: "general"}, "those that free single blocks"),
-    make("option", {value: "everyone"}, "all allocators"),
+    {"aria-label": "Compared allocators"},
+    make("option", {value: "general"}, "general-purpose allocators"),
+    make("option", {value: "all"}, "all allocators"),
   );
   const every = make("input", {type: "checkbox", id: "every-measure"});
   const fill = () => {
-    body.replaceChildren(...workRows(who.value).filter((row) => every.checked || row.dataset.main === "true"));
-    overall.replaceChildren(...data.choice[who.value].overall.map(overallTable));
+    body.replaceChildren(...rankingRows(field.value).filter((row) => every.checked || row.dataset.main === "true"));
+    overall.replaceChildren(...data.rankings[field.value].overall.map(overallTable));
     refilter();
   };
-  who.addEventListener("change", fill);
+  field.addEventListener("change", fill);
   every.addEventListener("change", fill);
-  const head = ["work", "backend", "measure", "best", "next", "the others", "lost or wrong"];
+  const head = ["workload", "backend", "measure", "first", "second", "others", "faults"];
   place.append(
-    make("h2", {}, "Which allocator for which work", anchorTo("choice")),
+    make("h2", {}, "Best allocator per workload", anchorTo("rankings")),
     make(
       "p",
       {class: "soft"},
-      "Sound allocators only: what lost a point, or had corrupt or misaligned blocks, is named in the last column. " +
-        "How far others are behind is the geometric mean over the figure of their value to the best one's.",
+      "Allocators that lost a data point, or returned corrupt or misaligned blocks, are not ranked; the last column " +
+        "names them. A slowdown is the geometric mean, over all x values, of a value divided by that of the first. " +
+        "General-purpose allocators free single blocks and never return memory in use.",
     ),
-    make("div", {class: "pick"}, make("label", {}, "Among ", who), make("label", {}, every, " every measure")),
-    wide(frameTable(head, body, () => false, {id: "work"})),
+    make("div", {class: "pick"}, make("label", {}, "Compare ", field), make("label", {}, every, " every measure")),
+    wide(frameTable(head, body, () => false, {id: "ranking-table"})),
     make(
       "p",
       {class: "soft"},
-      "Over all: the geometric mean of these slowdowns over the experiments that an allocator took part in, by the main measure of each.",
+      "All experiments: the geometric mean of these slowdowns over the experiments in which an allocator is ranked, by the first measure of each.",
     ),
     overall,
   );
@@ -136,9 +137,9 @@ function claimsSection() {
       make("td", {class: "soft"}, claim.how),
     ),
   );
-  const head = ["paper", "claim", "there", "here", "here / there", "backend", "how"];
+  const head = ["paper", "claim", "published", "measured", "measured / published", "backend", "method"];
   byId("claims").append(
-    make("h2", {}, "What the papers claim, and what is measured here", anchorTo("claims")),
+    make("h2", {}, "Claims of the papers and measured values", anchorTo("claims")),
     wide(frameTable(head, make("tbody", {}, rows), (i) => i > 1 && i < 5)),
   );
 }
