@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry costs: what malloc and free do to shared memory, counted.
+/// quarry costs: counts the memory operations of malloc and free.
 
 #include "costs/costs.hpp"
 
@@ -18,7 +18,7 @@ namespace {
 nlohmann::ordered_json to_json(const call_costs& c) {
   if (c.calls == 0) return nullptr;
   return {{"calls", c.calls},
-          {"refused", c.failed},
+          {"failed", c.failed},
           {"atomics", c.atomics},
           {"loads", c.loads},
           {"stores", c.stores},
@@ -29,26 +29,28 @@ nlohmann::ordered_json to_json(const call_costs& c) {
 
 std::string title_of(const cost_case& c) {
   const std::string_view name = c.name;
-  if (name == "alone") return "alone: one lane asks for 64 bytes";
-  if (name == "equal") return "equal: the 32 lanes of a warp ask for 64 bytes each";
-  return "mixed: the 32 lanes of a warp ask for 16 to 1024 bytes, powers of two in turn";
+  if (name == "alone") return "alone: one lane requests 64 bytes";
+  if (name == "equal") return "equal: the 32 lanes of a warp request 64 bytes each";
+  return "mixed: the 32 lanes of a warp request 16 to 1024 bytes, powers of two in turn";
 }
 
 void print_tables() {
   const std::vector<allocator_costs> all = count_costs();
   fmt::print(
-      "What a call does to shared memory, counted by the CPU executor: exact, the same on every "
-      "machine.\n");
+      "Memory operations per call, counted by the CPU executor; the counts do not depend on the "
+      "hardware.\n");
   for (std::size_t i = 0; i < cost_ledger{}.cases.size(); ++i)
     fmt::print("\n{}\n{}", title_of(all.front().ledger.cases[i]),
                costs_table(all, i, detail_of::full));
   fmt::print(
       "\n"
-      "Averages a call, as exact fractions: 1/32 is one for a whole warp. collectives: warp-wide "
-      "operations a\n"
-      "lane takes part in. trips: shared accesses a call waits for, one after the other. What the "
-      "system's\n"
-      "malloc does inside CudaMalloc can not be seen and counts nothing.\n");
+      "Averages per call, as exact fractions: 1/32 is one operation per warp. collectives: "
+      "warp-wide "
+      "operations\n"
+      "(ballot, shuffle, ...), counted at each lane. trips: dependent round trips to memory. The "
+      "work "
+      "of the\n"
+      "system's malloc inside CudaMalloc is not visible and not counted.\n");
 }
 
 void print_json() {
@@ -64,8 +66,8 @@ void print_json() {
 std::vector<allocator_costs> count_costs() {
   std::vector<allocator_costs> all;
   for_each_allocator([&](auto entry) {
-    // In a thread of its own, where the lanes' clock begins at 0: what one allocator costs does not depend on those
-    // before it in the list.
+    // Each allocator is counted in a new thread, where the lanes' logical clock starts at 0, so
+    // that its counts do not depend on the allocators before it.
     using allocator_type = typename decltype(entry)::type;
     auto costs = std::async(std::launch::async, [] { return measure_costs<allocator_type>(); });
     all.push_back({entry.name, entry.cpp_name, costs.get()});
@@ -112,12 +114,12 @@ nlohmann::ordered_json to_json(const allocator_costs& costs) {
 void add_costs(CLI::App& app, action& chosen) {
   const auto json = std::make_shared<bool>(false);
   CLI::App& command =
-      *app.add_subcommand("costs", "What a call costs on any machine: exact counts, no times");
-  command.add_flag("--json", *json, "Print JSON: totals over all calls of a case");
+      *app.add_subcommand("costs", "Count the memory operations of malloc and free");
+  command.add_flag("--json", *json, "Print JSON, with totals over all calls of a case");
   command.footer(
-      "Counts: atomics, other shared loads and stores, collectives, and round trips that a call "
-      "waits for, on\n"
-      "a pool that has served before. docs/costs.md keeps them, with registers.\n\n"
+      "Counts atomics, other loads and stores of shared memory, collectives, and dependent round "
+      "trips, in steady\n"
+      "state. docs/costs.md lists these counts and the registers per thread.\n\n"
       "Examples:\n"
       "  quarry costs\n"
       "  quarry costs --json | jq '.allocators[] | {name, equal: .cases.equal.malloc}'");

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What a call costs, whatever the machine (check/ledger.hpp), for the commands that print it.
+/// The cost ledger (check/ledger.hpp) of all allocators, for the commands that print it.
 
 #include <quarry/check/ledger.hpp>
 
@@ -19,11 +19,11 @@ struct allocator_costs {
   cost_ledger ledger;
 };
 
-/// Counted now, for every allocator of the library; takes milliseconds.
+/// Counts the costs of every allocator of the library. Takes milliseconds.
 std::vector<allocator_costs> count_costs();
 
-/// One of the ledger's cases as a table, a line each allocator. A brief one leaves out loads and
-/// stores.
+/// Returns one case of the ledger as a table with one row per allocator. A brief table omits loads
+/// and stores.
 enum class detail_of : std::uint8_t { brief, full };
 std::string costs_table(const std::vector<allocator_costs>& all, std::size_t number,
                         detail_of detail);

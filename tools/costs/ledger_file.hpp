@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// docs/costs.json, as it was when this program was built.
+/// The contents of docs/costs.json at build time.
 
 #include <optional>
 #include <string>
@@ -8,10 +8,10 @@
 
 namespace quarry::tool {
 
-/// Registers of a kernel with one malloc and one free on sm_90; nothing where nobody counted yet.
+/// Returns the registers per thread of a kernel with one malloc and one free on sm_90, if recorded.
 std::optional<unsigned> registers_of(std::string_view allocator);
 
-/// The compiler that counted them; empty if none did.
+/// Returns the version of the nvcc that compiled these kernels; empty if there are no records.
 std::string register_compiler();
 
 }  // namespace quarry::tool

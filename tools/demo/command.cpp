@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry demo: every allocator at work on the machine that is there, checked block by block.
+/// quarry demo: runs every allocator on the available backend and checks every block.
 
 #include "demo/demo.hpp"
 
@@ -26,13 +26,12 @@ namespace {
 
 constexpr std::uint64_t gpu_lanes = std::uint64_t{1} << 20;
 constexpr std::uint64_t cpu_lanes = std::uint64_t{1} << 18;
-constexpr std::uint64_t most_lanes = std::uint64_t{1} << 26;
-constexpr std::uint64_t pool_factor =
-    4;  // so many times what is asked for, and up to a power of two
+constexpr std::uint64_t max_lanes = std::uint64_t{1} << 26;
+constexpr std::uint64_t pool_factor = 4;  // pool size / requested bytes, before rounding up
 
 struct options {
   std::string backend;
-  std::uint64_t lanes = 0;  // 0: the machine's default
+  std::uint64_t lanes = 0;  // 0: default of the backend
   size_range sizes{16, 512};
   bool json = false;
 };
@@ -40,7 +39,7 @@ struct options {
 struct report {
   backend_info backend;
   demo_plan plan;
-  std::uint64_t asked = 0;
+  std::uint64_t requested = 0;
   std::vector<demo_row> rows;
 
   bool ok() const {
@@ -64,13 +63,13 @@ report make_plan(const options& o) {
   r.plan.lanes = o.lanes != 0 ? o.lanes : gpu ? gpu_lanes : cpu_lanes;
   r.plan.sizes = o.sizes;
   r.plan.timed_rounds = gpu ? 3 : 1;
-  r.asked = total_of(r.plan);
-  const std::uint64_t needed = saturating_multiply(r.asked, pool_factor);
+  r.requested = total_of(r.plan);
+  const std::uint64_t needed = saturating_multiply(r.requested, pool_factor);
   if (needed > r.backend.memory / 2)
-    throw input_error(
-        fmt::format("{} lanes ask for {} together and the demo's pool is {} times that; {} has {}",
-                    grouped(r.plan.lanes), to_text(r.asked), pool_factor, r.backend.name,
-                    to_text(r.backend.memory)));
+    throw input_error(fmt::format(
+        "{} lanes request {}, and the demo's pool is {} times that; {} has {} of memory",
+        grouped(r.plan.lanes), to_text(r.requested), pool_factor, r.backend.name,
+        to_text(r.backend.memory)));
   r.plan.pool = std::max<std::uint64_t>((64_MiB).value(), std::uint64_t{1} << log2_ceil(needed));
   return r;
 }
@@ -101,14 +100,14 @@ void print_tables(const report& r) {
                  {"metadata", right},
                  {"blocks checked", right},
                  {"frees"},
-                 {"memory is"},
-                 {"verdict"}});
+                 {"memory"},
+                 {"check"}});
   for (const demo_row& row : r.rows) {
     abilities can;
     visit_allocator(row.name, [&](auto entry) { can = decltype(entry)::type::can; });
     figures.add({std::string(row.name), rate(row.mallocs_per_second), rate(row.frees_per_second),
                  to_text(row.metadata), grouped(row.checked), frees_text(can), memory_text(can),
-                 row.failure.empty() ? "sound" : "FAILED"});
+                 row.failure.empty() ? "passed" : "FAILED"});
   }
   fmt::print("{}", figures.text());
 }
@@ -121,24 +120,25 @@ std::string sizes_text(const size_range& s) {
 void print_all(const report& r) {
   print_tables(r);
   fmt::print(
-      "\nWhat a call costs on any machine, counted while a warp asks for mixed sizes (1/32: once "
-      "for\n"
-      "the warp; trips: accesses to shared memory that a call waits for, one after the other; "
-      "what\n"
-      "the system does inside CudaMalloc can not be counted):\n\n{}\n",
+      "\nCost per call, counted by the CPU executor while a warp requests mixed sizes (1/32: one "
+      "per "
+      "warp;\n"
+      "trips: dependent round trips to memory; the work inside CudaMalloc cannot be "
+      "counted):\n\n{}\n",
       costs_table(count_costs(), 2, detail_of::brief));
   if (!r.ok()) return;
   fmt::print(
-      "Every block was filled by its lane, read back by a later kernel, and found aligned, in "
-      "place and\n"
-      "disjoint from all others; after everything was freed each pool served the same again.\n");
+      "Checked: every block is aligned, inside the pool and disjoint from all others; a later "
+      "kernel "
+      "found the\n"
+      "contents that its lane had written; after all blocks were freed, each pool served the same "
+      "requests again.\n");
   if (r.backend.name == "cpu")
-    fmt::print(
-        "Rates are the CPU executor's: they compare allocators on it and say nothing about a "
-        "GPU.\n");
+    fmt::print("Rates are those of the CPU executor. They do not predict the rates on a GPU.\n");
   fmt::print(
-      "\nNext: quarry explore {} hunts for an interleaving that breaks it; quarry list says what "
-      "each is.\n",
+      "\nNext: `quarry explore {}` searches for a schedule that violates the contract; `quarry "
+      "list` "
+      "describes the allocators.\n",
       r.rows.front().name);
 }
 
@@ -149,7 +149,7 @@ void print_json(const report& r) {
   out["lanes"] = r.plan.lanes;
   out["min_size"] = r.plan.sizes.least;
   out["max_size"] = r.plan.sizes.most;
-  out["asked_bytes"] = r.asked;
+  out["requested_bytes"] = r.requested;
   out["pool_bytes"] = r.plan.pool;
   out["ok"] = r.ok();
   out["allocators"] = nlohmann::ordered_json::array();
@@ -178,19 +178,19 @@ void print_json(const report& r) {
 void add_demo(CLI::App& app, action& chosen) {
   const auto o = std::make_shared<options>();
   CLI::App& command =
-      *app.add_subcommand("demo", "Every allocator at work on this machine, checked and timed");
+      *app.add_subcommand("demo", "Run every allocator, check every block, and measure rates");
   command.add_flag("--json", o->json, "Print JSON");
   add_choice(command, "--backend", o->backend, {"cpu", "cuda"},
-             "Where to run (default: a GPU if there is one, else the CPU executor)");
+             "Backend (default: cuda if there is a GPU, else cpu)");
   add_count(command, "--lanes", o->lanes,
-            "Lanes, a block each (default 1048576 on a GPU, 262144 on the CPU)", 1, most_lanes);
+            "Lanes, one block each (default 1048576 on a GPU, 262144 on the CPU)", 1, max_lanes);
   const auto sizes = [](const std::string& text) {
     const size_range r = parse_size_range(text);
-    if (r.least == 0) throw input_error("a block has at least one byte");
+    if (r.least == 0) throw input_error("the minimum block size is 1 byte");
     return r;
   };
-  add_parsed(command, "--size", o->sizes, sizes, "Bytes a lane asks for (default 16-512: a mix)",
-             "SIZE|MIN-MAX");
+  add_parsed(command, "--size", o->sizes, sizes,
+             "Block size, or range of block sizes (default 16-512)", "SIZE|MIN-MAX");
   command.footer(
       "Examples:\n"
       "  quarry demo\n"
@@ -200,8 +200,8 @@ void add_demo(CLI::App& app, action& chosen) {
     chosen = [o] {
       report r = make_plan(*o);
       if (!o->json)
-        fmt::print("{} lanes on {}, {} each, {} together.\n\n", grouped(r.plan.lanes),
-                   r.backend.description, sizes_text(r.plan.sizes), to_text(r.asked));
+        fmt::print("{} lanes on {}, one block of {} each, {} in total.\n\n", grouped(r.plan.lanes),
+                   r.backend.description, sizes_text(r.plan.sizes), to_text(r.requested));
       std::fflush(stdout);
       run(r);
       o->json ? print_json(r) : print_all(r);

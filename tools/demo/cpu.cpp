@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The demo on the CPU executor.
+/// The demo on the CPU backend.
 
 #include "demo/run.hpp"
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The demo on an NVIDIA GPU.
+/// The demo on the CUDA backend.
 
 #include "bench/kernels/clock.hpp"
 #include "demo/run.hpp"
@@ -8,7 +8,7 @@ namespace quarry::tool {
 
 template <>
 struct stopwatch<cuda> {
-  /// The GPU's own clock: the way there and back is not the allocator's.
+  /// Uses CUDA events, which exclude the launch latency.
   template <class Kernel>
   static double time(const grid& g, const Kernel& kernel) {
     const bench_clock<cuda> clock;

@@ -1,7 +1,8 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What `quarry demo` asks of a machine. The run itself is a template, compiled once a machine
-/// (demo_run.hpp); this header is all that both compilers and the command line share.
+/// The interface between `quarry demo` and its measurement. The measurement is a template that is
+/// compiled once per backend (run.hpp); this header is shared by both compilers and the command
+/// line.
 
 #include "common/parse.hpp"
 
@@ -15,26 +16,27 @@ namespace quarry::tool {
 
 struct demo_plan {
   std::uint64_t lanes = 0;
-  size_range sizes{16, 512};  // powers of two between them are equally likely
+  size_range sizes{16, 512};  // sizes are distributed uniformly over powers of two
   std::uint64_t pool = 0;
   unsigned timed_rounds = 3;
 };
 
-/// How one allocator did.
+/// The result of one allocator.
 struct demo_row {
   std::string_view name;
-  std::string failure;        // empty: every check passed
-  std::uint64_t checked = 0;  // blocks written, read back, found disjoint and in place
-  std::uint64_t asked = 0;    // bytes
+  std::string failure;          // first failed check; empty: all checks passed
+  std::uint64_t checked = 0;    // blocks that passed all checks
+  std::uint64_t requested = 0;  // bytes
   std::uint64_t pool = 0;
   std::uint64_t metadata = 0;
-  double mallocs_per_second = -1;  // the best of the timed rounds; negative: not measured
+  double mallocs_per_second = -1;  // maximum over the timed rounds; negative: not measured
   double frees_per_second = -1;
 };
 
-/// Called as the run goes on: an allocator's name, what is done to it, the share of the demo.
+/// Reports progress: the name of the allocator, the current stage, the completed fraction of the
+/// demo.
 using demo_listener = std::function<void(std::string_view name, const char* stage, double done)>;
-/// Called when an allocator is done.
+/// Receives the result of each allocator.
 using demo_result = std::function<void(const demo_row&)>;
 
 void run_demo_cpu(const demo_plan& plan, const demo_listener& listen, const demo_result& done);

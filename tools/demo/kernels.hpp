@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The kernels of the demo. Every lane owns one block; size and contents follow from its number.
+/// The kernels of the demo. Every lane owns one block. The lane number determines size and
+/// contents.
 
 #include "demo/demo.hpp"
 
@@ -18,7 +19,7 @@ struct demo_sizes {
   std::uint64_t least;
   std::uint64_t most;
 
-  /// Octave first, then a size inside it: small blocks are as frequent as in programs.
+  /// Returns the block size of a lane: a random octave, then a random size in that octave.
   QUARRY_DEVICE std::uint64_t of(std::uint64_t lane) const {
     if (least == most) return least;
     simt::lane_random random(lane);
@@ -32,7 +33,7 @@ struct demo_sizes {
   }
 };
 
-/// What lane `lane` writes as word `word` of its block.
+/// Returns the value of word `word` in the block of lane `lane`.
 QUARRY_DEVICE inline std::uint32_t demo_word(std::uint64_t lane, std::uint64_t word) {
   return simt::scramble(static_cast<std::uint32_t>(lane * 0x9e3779b9u + word) ^
                         static_cast<std::uint32_t>(lane >> 32));
@@ -61,7 +62,7 @@ struct demo_block {
   }
 };
 
-/// Takes a block a lane and, where told to, fills it while others still ask for theirs.
+/// Every lane allocates one block. If Writes, the lane fills the block while other lanes allocate.
 template <class Heap, bool Writes>
 struct malloc_kernel {
   Heap heap;
@@ -79,21 +80,21 @@ struct malloc_kernel {
   }
 };
 
-/// A later kernel finds every block as its lane left it.
+/// Checks the contents of every block, in a later kernel than the writes.
 struct check_kernel {
   demo_sizes sizes;
   std::uint64_t lanes;
   std::byte* const* blocks;
-  std::uint8_t* spoilt;
+  std::uint8_t* corrupt;
 
   QUARRY_DEVICE void operator()() const {
     const std::uint64_t lane = simt::global_thread();
     if (lane >= lanes || blocks[lane] == nullptr) return;
-    spoilt[lane] = demo_block{blocks[lane], lane, sizes.of(lane)}.intact() ? 0 : 1;
+    corrupt[lane] = demo_block{blocks[lane], lane, sizes.of(lane)}.intact() ? 0 : 1;
   }
 };
 
-/// Lane i frees the block of lane (i + distance) mod lanes.
+/// Every lane frees one block: lane i that of lane (i + distance) mod lanes.
 template <class Heap>
 struct free_kernel {
   Heap heap;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Takes the place of demo_cuda.cu where there is no nvcc.
+/// Replaces cuda.cu in builds without nvcc.
 
 #include "demo/demo.hpp"
 

@@ -1,16 +1,17 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The demo on one machine: every allocator serves one block to each of very many lanes, and is
-/// held to its contract.
+/// The demo on one backend: every allocator serves one block to each of many lanes, and its
+/// contract is checked.
 ///
-///   checked round   every lane takes a block and fills it, all at once; the host sorts the
-///                   addresses: aligned, inside the pool, disjoint; a later kernel reads every
-///                   block back. Then another lane than the owner frees each block (or the heap is
-///                   reset), and the metadata is walked.
-///   timed rounds    the pool must serve the same again; malloc and free are timed alone.
+///   checked round   all lanes allocate and fill one block concurrently; the host checks that the
+///                   blocks are aligned, inside the pool and disjoint; a later kernel checks the
+///                   contents. Then each block is freed by a lane other than its owner (or the heap
+///                   is reset), and the invariants of the metadata are checked.
+///   timed rounds    the pool must serve the same requests again; malloc and free are timed
+///                   separately.
 ///
-/// An allocator that overwrites old blocks stays inside one round of its pool, which is several
-/// times what is asked for.
+/// The pool is several times larger than the requested bytes, so that an allocator which overwrites
+/// old blocks does not wrap around within a round.
 
 #include "demo/demo.hpp"
 #include "demo/kernels.hpp"
@@ -27,7 +28,8 @@
 
 namespace quarry::tool {
 
-/// Runs a kernel and returns how many seconds it took; one definition a machine.
+/// time(grid, kernel) runs a kernel and returns its duration in seconds. One specialization per
+/// backend.
 template <class Backend>
 struct stopwatch;
 
@@ -58,18 +60,19 @@ class demo_run {
   template <class Stage>
   void run(Stage&& stage) {
     if (sizes_.least > can.max_size) return fail("serves at most " + to_text(can.max_size));
-    stage("taking and filling a block a lane", 0.0);
+    stage("allocating and filling blocks", 0.0);
     (void)launch_timed(
         malloc_kernel<ref_type, true>{heap_.ref(), sizes_, plan_.lanes, blocks_.data()});
-    stage("sorting addresses", 0.2);
+    stage("checking addresses", 0.2);
     const std::uint64_t served = check_addresses();
-    stage("reading every block back", 0.4);
+    stage("checking contents", 0.4);
     read_back();
-    stage("giving everything back", 0.6);
-    (void)give_back(plan_.lanes / 2);
+    stage("freeing all blocks", 0.6);
+    (void)free_all(plan_.lanes / 2);
     check_metadata();
     double spent = 0;
-    for (unsigned round = 0; ok() && round < plan_.timed_rounds && spent < enough; ++round) {
+    for (unsigned round = 0; ok() && round < plan_.timed_rounds && spent < max_timed_seconds;
+         ++round) {
       stage("timing malloc and free", 0.7 + 0.3 * round / plan_.timed_rounds);
       spent += timed_round(served);
     }
@@ -78,7 +81,7 @@ class demo_run {
 
  private:
   static constexpr abilities can = Allocator::can;
-  static constexpr double enough = 0.5;  // seconds of timed kernels, after which no round begins
+  static constexpr double max_timed_seconds = 0.5;  // no further round starts after that
   using heap_type = heap<Allocator, Backend>;
   using ref_type = typename heap_type::ref_type;
 
@@ -95,17 +98,17 @@ class demo_run {
   }
 
   void read_back() {
-    simt::array<std::uint8_t, Backend> spoilt(plan_.lanes);
-    (void)launch_timed(check_kernel{sizes_, plan_.lanes, blocks_.data(), spoilt.data()});
-    const std::vector<std::uint8_t> found = spoilt.to_host();
+    simt::array<std::uint8_t, Backend> corrupt(plan_.lanes);
+    (void)launch_timed(check_kernel{sizes_, plan_.lanes, blocks_.data(), corrupt.data()});
+    const std::vector<std::uint8_t> found = corrupt.to_host();
     const auto first = std::find(found.begin(), found.end(), 1);
     if (first == found.end()) return;
     fail(std::to_string(std::count(found.begin(), found.end(), 1)) +
-         " blocks lost their content, the first is that of lane " +
+         " blocks were overwritten by other lanes; the first belongs to lane " +
          std::to_string(first - found.begin()));
   }
 
-  struct extent {
+  struct block_range {
     std::uintptr_t begin;
     std::uint64_t size;
     std::uint64_t lane;
@@ -116,41 +119,41 @@ class demo_run {
     }
   };
 
-  /// Returns how many lanes were served.
+  /// Returns the number of lanes that got a block.
   std::uint64_t check_addresses() {
     const std::vector<std::byte*> host = blocks_.to_host();
-    std::vector<extent> extents;
-    extents.reserve(host.size());
-    row_.asked = 0;
+    std::vector<block_range> ranges;
+    ranges.reserve(host.size());
+    row_.requested = 0;
     for (std::uint64_t lane = 0; lane < host.size(); ++lane) {
       const std::uint64_t size = sizes_.of(lane);
-      row_.asked += size;
+      row_.requested += size;
       if (host[lane] != nullptr)
-        extents.push_back({reinterpret_cast<std::uintptr_t>(host[lane]), size, lane});
+        ranges.push_back({reinterpret_cast<std::uintptr_t>(host[lane]), size, lane});
     }
-    std::sort(extents.begin(), extents.end(),
-              [](const extent& a, const extent& b) { return a.begin < b.begin; });
+    std::sort(ranges.begin(), ranges.end(),
+              [](const block_range& a, const block_range& b) { return a.begin < b.begin; });
     const memory_range pool = heap_.pool();
     const auto first = reinterpret_cast<std::uintptr_t>(pool.begin);
-    for (std::size_t i = 0; ok() && i < extents.size(); ++i) {
-      const extent& e = extents[i];
+    for (std::size_t i = 0; ok() && i < ranges.size(); ++i) {
+      const block_range& e = ranges[i];
       if (e.begin % block_alignment != 0)
         fail("a block is not aligned to 16 bytes: " + e.text(pool));
       if (can.owns_pool && (e.begin < first || e.begin + e.size > first + pool.size))
         fail("a block lies outside the pool: " + e.text(pool));
-      if (i != 0 && e.begin < extents[i - 1].begin + extents[i - 1].size)
-        fail("two blocks overlap: " + extents[i - 1].text(pool) + ", " + e.text(pool));
+      if (i != 0 && e.begin < ranges[i - 1].begin + ranges[i - 1].size)
+        fail("two blocks overlap: " + ranges[i - 1].text(pool) + ", " + e.text(pool));
     }
-    if (extents.size() != plan_.lanes)
-      fail("served " + std::to_string(extents.size()) + " of " + std::to_string(plan_.lanes) +
-           " lanes, though its pool of " + to_text(heap_.pool_bytes()) + " is " +
-           std::to_string(heap_.pool_bytes() / std::max<std::uint64_t>(row_.asked, 1)) +
-           " times what was asked for");
-    return extents.size();
+    if (ranges.size() != plan_.lanes)
+      fail("served " + std::to_string(ranges.size()) + " of " + std::to_string(plan_.lanes) +
+           " lanes, although its pool of " + to_text(heap_.pool_bytes()) + " is " +
+           std::to_string(heap_.pool_bytes() / std::max<std::uint64_t>(row_.requested, 1)) +
+           " times the requested bytes");
+    return ranges.size();
   }
 
-  /// Seconds for freeing one block a lane; negative where only all can be freed at once.
-  double give_back(std::uint64_t distance) {
+  /// Frees all blocks. Returns the duration in seconds; negative if the heap was reset instead.
+  double free_all(std::uint64_t distance) {
     if constexpr (can.frees_one) {
       return launch_timed(
           free_kernel<ref_type>{heap_.ref(), plan_.lanes, blocks_.data(), distance});
@@ -162,22 +165,22 @@ class demo_run {
 
   void check_metadata() {
     if (const std::string problem = heap_.check_invariants(); !problem.empty())
-      return fail("after everything was freed its metadata is wrong: " + problem);
+      return fail("inconsistent metadata after all blocks were freed: " + problem);
     const heap_statistics s = heap_.statistics();
     if (s.live_blocks.value_or(0) != 0)
-      fail("after everything was freed it counts " + std::to_string(*s.live_blocks) +
+      fail("after all blocks were freed, the heap counts " + std::to_string(*s.live_blocks) +
            " live blocks");
   }
 
-  /// Returns the seconds that the kernels took.
+  /// Returns the duration of the kernels in seconds.
   double timed_round(std::uint64_t served) {
     const double taking = launch_timed(
         malloc_kernel<ref_type, false>{heap_.ref(), sizes_, plan_.lanes, blocks_.data()});
     const std::uint64_t again = check_addresses();
     if (again != served)
-      fail("served " + std::to_string(served) + " lanes when new and " + std::to_string(again) +
-           " after everything was freed");
-    const double freeing = give_back(0);
+      fail("served " + std::to_string(served) + " lanes at first, and " + std::to_string(again) +
+           " after all blocks were freed");
+    const double freeing = free_all(0);
     check_metadata();
     const auto lanes = static_cast<double>(plan_.lanes);
     row_.mallocs_per_second = std::max(row_.mallocs_per_second, lanes / taking);
@@ -192,7 +195,7 @@ class demo_run {
   simt::array<std::byte*, Backend> blocks_;
 };
 
-/// Every allocator of the library, one after the other.
+/// Runs the demo with every allocator of the library.
 template <class Backend>
 void run_demo(const demo_plan& plan, const demo_listener& listen, const demo_result& done) {
   double count = 0;

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry explore: hunts for a schedule under which an allocator breaks its contract.
+/// quarry explore: searches for a schedule under which an allocator violates its contract.
 
 #include "common/command.hpp"
 #include "common/catalogue.hpp"
@@ -17,17 +17,17 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::uint64_t most_lanes = 1024;
+constexpr std::uint64_t max_lanes = 1024;
 constexpr std::uint64_t default_schedules = 200'000;
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t most_pool = std::uint64_t{1} << 30;
+constexpr std::uint64_t max_pool = std::uint64_t{1} << 30;
 
 struct options {
   std::string allocator;
   std::uint64_t lanes = 8;
   std::uint64_t blocks = 2;
   std::uint64_t operations = 4;
-  std::uint64_t schedules = 0;  // 0: the default, or no limit where seconds are given
+  std::uint64_t schedules = 0;  // 0: the default, or no limit if --seconds is given
   std::uint64_t seed = 1;
   bytes pool = 1_KiB;
   double seconds = 0;
@@ -52,7 +52,7 @@ exploration_options settings(const options& o) {
   return e;
 }
 
-double share_done(const exploration& done, const exploration_options& e) {
+double fraction_done(const exploration& done, const exploration_options& e) {
   const double by_count = static_cast<double>(done.schedules) / static_cast<double>(e.schedules);
   return e.seconds > 0 ? std::max(by_count, done.seconds / e.seconds) : by_count;
 }
@@ -61,7 +61,7 @@ exploration explore_one(std::string_view name, const options& o, progress& bar, 
                         double span) {
   const exploration_options e = settings(o);
   const auto listen = [&](const exploration& done) {
-    bar.show(first + span * share_done(done, e),
+    bar.show(first + span * fraction_done(done, e),
              fmt::format("{}: {} schedules", name, grouped(done.schedules)));
   };
   exploration found;
@@ -117,8 +117,8 @@ int explore(const options& o, const std::vector<std::string_view>& names) {
 trial read_token(const std::string& token) {
   try {
     trial t = trial::from_token(token);
-    if (t.bounds.lanes > most_lanes || t.pool_bytes > most_pool)
-      throw error("it asks for a pool or a grid too large");
+    if (t.bounds.lanes > max_lanes || t.pool_bytes > max_pool)
+      throw error("the pool or the grid is too large");
     return t;
   } catch (const error& e) {
     throw input_error(fmt::format("--replay: {}", e.what()));
@@ -127,7 +127,7 @@ trial read_token(const std::string& token) {
 
 int replay(const options& o, const std::vector<std::string_view>& names) {
   if (names.size() != 1)
-    throw input_error("--replay needs the one allocator its token was printed for");
+    throw input_error("--replay needs one allocator: the one that the token was printed for");
   const trial t = read_token(o.token);
   replay_result result;
   std::vector<std::string> lines;
@@ -158,40 +158,39 @@ int replay(const options& o, const std::vector<std::string_view>& names) {
 void add_explore(CLI::App& app, action& chosen) {
   const auto o = std::make_shared<options>();
   CLI::App& command =
-      *app.add_subcommand("explore", "Hunt for a schedule that breaks an allocator");
-  command.add_option("ALLOCATOR", o->allocator, "A name that quarry list prints, or all")
+      *app.add_subcommand("explore", "Search for a schedule that breaks an allocator");
+  command.add_option("ALLOCATOR", o->allocator, "A name from quarry list, or all")
       ->required()
       ->type_name("");
-  add_count(command, "--lanes", o->lanes, "Lanes of a grid, at most (default 8)", 1, most_lanes);
-  add_count(command, "--blocks", o->blocks, "Blocks they are spread over, at most (default 2)", 1,
-            most_lanes);
-  add_count(command, "--operations", o->operations, "Calls a lane makes, at most (default 4)", 1,
-            most_lanes);
-  add_count(command, "--schedules", o->schedules, "Schedules to try (default 200000)");
-  add_count(command, "--seed", o->seed, "The first; the next ones follow (default 1)", 0);
-  add_parsed(command, "--seconds", o->seconds, parse_seconds,
-             "Stop after that long, whatever --schedules says", "T");
+  add_count(command, "--lanes", o->lanes, "Maximum number of lanes (default 8)", 1, max_lanes);
+  add_count(command, "--blocks", o->blocks, "Maximum number of thread blocks (default 2)", 1,
+            max_lanes);
+  add_count(command, "--operations", o->operations, "Maximum number of calls per lane (default 4)",
+            1, max_lanes);
+  add_count(command, "--schedules", o->schedules, "Number of schedules (default 200000)");
+  add_count(command, "--seed", o->seed, "Seed of the first schedule; the others follow (default 1)",
+            0);
+  add_parsed(command, "--seconds", o->seconds, parse_seconds, "Time limit; overrides --schedules",
+             "T");
   const auto pool = [](const std::string& text) {
     const bytes n = parse_size(text);
-    if (n.value() < 64 || n.value() > most_pool)
-      throw input_error("a pool to explore has 64 B to 1 GiB");
+    if (n.value() < 64 || n.value() > max_pool)
+      throw input_error("the pool must have 64 B to 1 GiB");
     return n;
   };
   add_parsed(command, "--pool", o->pool, pool,
-             "Largest pool, small so that it runs full (default 1K)", "SIZE");
+             "Maximum pool size; small pools run full (default 1K)", "SIZE");
   add_choice(command, "--strategy", o->strategy, {"random", "pct", "both", "lockstep"},
-             "How schedules are drawn (default both: random and pct)");
-  command
-      .add_option("--replay", o->token,
-                  "Run the one schedule of this token again, told step by step")
+             "Scheduling strategy (default both: random and pct)");
+  command.add_option("--replay", o->token, "Replay the schedule of this token and print its trace")
       ->type_name("TOKEN");
   command.add_flag("--json", o->json, "Print JSON");
   command.footer(
-      "A small grid runs on one thread; at every atomic a seeded scheduler decides which lane goes "
-      "on, and an\n"
-      "oracle watches every block. A failure prints its seed, the smallest script that still "
-      "fails, and a token\n"
-      "that runs it again; the exit code is 1 then.\n\n"
+      "A small grid runs on one thread. At every atomic, a seeded scheduler selects the lane that "
+      "continues, and an\n"
+      "oracle checks every block. A failure prints its seed, the smallest script that still fails, "
+      "and a token that\n"
+      "replays it; the exit code is 1.\n\n"
       "Examples:\n"
       "  quarry explore AtomicMalloc\n"
       "  quarry explore all --seconds 10\n"

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Explores one allocator in portions, so that somebody can watch. What a seed means does not
-/// depend on where an exploration starts, so the portions add up to the whole.
+/// Explores one allocator in portions, to report progress in between. The schedule of a seed does
+/// not depend on the first seed of an exploration, so the portions add up to one exploration.
 
 #include <quarry/check/explore_allocator.hpp>
 
@@ -15,7 +15,7 @@
 
 namespace quarry::tool {
 
-/// Called now and then with what was done so far.
+/// Receives the accumulated result after each portion.
 using explore_listener = std::function<void(const exploration& so_far)>;
 
 inline void add_to(exploration& sum, const exploration& part) {
@@ -28,15 +28,15 @@ inline void add_to(exploration& sum, const exploration& part) {
   sum.freed += part.freed;
 }
 
-/// Where blocks are handed out again while others may use them, lanes race for user memory by
-/// design: then race detectors do not see what lanes do there.
+/// Returns the options for an allocator. If the allocator overwrites blocks in use, lanes race on
+/// user memory by design, and the accesses to user memory are hidden from race detectors.
 template <class Allocator>
 exploration_options options_for(exploration_options options) {
   options.paint_hidden = options.paint_hidden || Allocator::can.overwrites;
   return options;
 }
 
-/// Until the first failure, the last schedule, or the end of the time.
+/// Explores until the first failure, the last schedule, or the time limit.
 template <class Allocator>
 exploration explore_in_portions(const exploration_options& options,
                                 const explore_listener& listen) {
@@ -61,7 +61,7 @@ exploration explore_in_portions(const exploration_options& options,
   return sum;
 }
 
-// For people (explore_text.cpp).
+// Text output (text.cpp).
 std::string outcome_text(std::string_view name, const exploration& done);
 std::string failure_text(std::string_view name, const exploration_failure& failure);
 std::string replay_command(std::string_view name, std::string_view token);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// What an exploration found, in words.
+/// The result of an exploration as text.
 
 #include "common/text.hpp"
 #include "explore/run.hpp"
@@ -28,8 +28,8 @@ std::string replay_command(std::string_view name, std::string_view token) {
 std::string outcome_text(std::string_view name, const exploration& done) {
   const auto figure = [](std::uint64_t n) { return rounded(static_cast<double>(n)); };
   return fmt::format(
-      "{:<18}  {}  {} schedules in {:.1f} s: {} steps, {} blocks served, {} failed, {} freed\n",
-      name, done.first ? "FAILED" : "sound ", grouped(done.schedules), done.seconds,
+      "{:<18}  {}  {} schedules in {:.1f} s: {} steps, {} mallocs, {} failed mallocs, {} frees\n",
+      name, done.first ? "FAILED" : "passed", grouped(done.schedules), done.seconds,
       figure(done.steps), figure(done.served), figure(done.failed), figure(done.freed));
 }
 
@@ -38,10 +38,10 @@ std::string failure_text(std::string_view name, const exploration_failure& failu
   out += fmt::format("  smallest script found, {} of {} operations:\n{}", failure.small_operations,
                      failure.operations, indented(failure.small_script));
   if (failure.small_text != failure.text)
-    out += fmt::format("  it fails so: {}\n", failure.small_text);
-  out += fmt::format("  step by step:  {}\n", replay_command(name, failure.small_token));
+    out += fmt::format("  failure of this script: {}\n", failure.small_text);
+  out += fmt::format("  trace:          {}\n", replay_command(name, failure.small_token));
   if (failure.token != failure.small_token)
-    out += fmt::format("  the whole run: {}\n", replay_command(name, failure.token));
+    out += fmt::format("  unreduced trace: {}\n", replay_command(name, failure.token));
   return out;
 }
 

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry map: what a heap looks like inside after a while.
+/// quarry map: draws the layout of a heap after a random workload.
 
 #include "common/command.hpp"
 #include "bench/record_file.hpp"
@@ -29,7 +29,7 @@ struct picture {
   map_result result;
 };
 
-/// Names of those that can tell.
+/// Returns the names of the allocators that can report the layout of their pool.
 std::vector<std::string> mapping_names() {
   std::vector<std::string> names;
   for_each_allocator([&](auto entry) {
@@ -38,18 +38,16 @@ std::vector<std::string> mapping_names() {
   return names;
 }
 
-picture take(const options& o) {
+picture run_workload(const options& o) {
   const auto names = find_allocators(o.allocator);
-  if (names.size() != 1)
-    throw input_error("--allocator: one heap is drawn at a time; there are " +
-                      joined(mapping_names()));
+  if (names.size() != 1) throw input_error("--allocator: give one of " + joined(mapping_names()));
   picture p{std::string(names[0]), {}};
   bool known = false;
   visit_allocator(names[0], [&](auto entry) {
     using allocator_type = typename decltype(entry)::type;
     if constexpr (mapping_allocator<allocator_type>) {
       if (o.plan.heap < allocator_type::can.min_pool)
-        throw input_error(fmt::format("--heap {} is too small for {}: the least is {}",
+        throw input_error(fmt::format("--heap {} is too small for {}: the minimum is {}",
                                       to_text(bytes(o.plan.heap)), entry.name,
                                       to_text(bytes(allocator_type::can.min_pool))));
       p.result = run_map<allocator_type>(o.plan);
@@ -57,7 +55,7 @@ picture take(const options& o) {
     }
   });
   if (!known)
-    throw input_error(p.name + " can not tell what its pool is cut into; there are " +
+    throw input_error(p.name + " cannot report the layout of its pool; these allocators can: " +
                       joined(mapping_names()));
   return p;
 }
@@ -65,19 +63,19 @@ picture take(const options& o) {
 map_caption caption_of(const options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   map_caption c;
-  c.title = fmt::format("{}: a heap of {} after {} rounds", p.name, to_text(bytes(o.plan.heap)),
+  c.title = fmt::format("{}: heap of {} after {} rounds", p.name, to_text(bytes(o.plan.heap)),
                         o.plan.rounds);
   c.workload = fmt::format(
-      "{} lanes, each with up to {} blocks of {} to {}, of which a round frees {} %; seed {}",
-      grouped(o.plan.lanes), o.plan.places, to_text(bytes(o.plan.sizes.least)),
+      "{} lanes with up to {} blocks of {} to {}; each round frees {} % of the blocks; seed {}",
+      grouped(o.plan.lanes), o.plan.blocks_per_lane, to_text(bytes(o.plan.sizes.least)),
       to_text(bytes(o.plan.sizes.most)), o.plan.free_percent, o.plan.seed);
   if (s.live_bytes) c.figures += fmt::format("{} live", to_text(bytes(*s.live_bytes)));
   if (s.live_blocks) c.figures += fmt::format(" in {} blocks", grouped(*s.live_blocks));
   if (s.free_bytes) c.figures += fmt::format("; {} free", to_text(bytes(*s.free_bytes)));
   if (s.largest_free)
-    c.figures += fmt::format(", {} in one piece", to_text(bytes(*s.largest_free)));
+    c.figures += fmt::format(", largest free run {}", to_text(bytes(*s.largest_free)));
   if (s.fragmentation())
-    c.figures += fmt::format(", fragmentation {:.0f} %", 100 * *s.fragmentation());
+    c.figures += fmt::format(", external fragmentation {:.0f} %", 100 * *s.fragmentation());
   if (s.address_range_bytes)
     c.figures += fmt::format("; address range {}", to_text(bytes(*s.address_range_bytes)));
   c.figures += fmt::format("; {} allocations failed", grouped(s.failures.count));
@@ -115,12 +113,12 @@ nlohmann::ordered_json as_json(const options& o, const picture& p) {
   return out;
 }
 
-/// Few characters a row: for a look without a picture.
+/// Prints statistics by kind of piece and by size class.
 void print_table(const options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   const map_caption caption = caption_of(o, p);
   fmt::print("{}\n{}\n{}\n\n", caption.title, caption.workload, caption.figures);
-  table kinds({{"pool"}, {"bytes", right}, {"share", right}});
+  table kinds({{"kind"}, {"bytes", right}, {"of the pool", right}});
   for (unsigned k = 0; k < s.piece_bytes.size(); ++k)
     if (s.piece_bytes[k] != 0)
       kinds.add({std::string(kind_name(static_cast<piece_kind>(k))),
@@ -128,7 +126,7 @@ void print_table(const options& o, const picture& p) {
                  fmt::format("{:.1f} %", 100 * static_cast<double>(s.piece_bytes[k]) /
                                              static_cast<double>(o.plan.heap))});
   fmt::print("{}", kinds.text());
-  table classes({{"block", right}, {"live", right}, {"free", right}});
+  table classes({{"block size", right}, {"live blocks", right}, {"free blocks", right}});
   bool any = false;
   for (const size_class_statistics& c : s.classes) {
     if (c.live_blocks + c.free_blocks == 0) continue;
@@ -152,10 +150,10 @@ void write(const options& o, const picture& p) {
   std::ofstream file(o.output, std::ios::binary);
   file << (o.output.ends_with(".png") ? draw_png(cells_of(p)) : as_svg(o, p));
   file.close();
-  if (!file) throw input_error("--output: can not write " + o.output);
+  if (!file) throw input_error("--output: cannot write " + o.output);
 }
 
-/// For quarry report, beside measurements.
+/// Appends the picture as a record for quarry report.
 void append_record(const options& o, const picture& p, record_file& file) {
   const nlohmann::ordered_json line = {{"kind", "map"},
                                        {"title", caption_of(o, p).title},
@@ -167,7 +165,7 @@ void append_record(const options& o, const picture& p, record_file& file) {
 
 int run(const options& o) {
   record_file file(o.out);
-  const picture p = take(o);
+  const picture p = run_workload(o);
   if (!o.output.empty()) write(o, p);
   if (!o.out.empty()) append_record(o, p, file);
   if (o.json)
@@ -175,7 +173,7 @@ int run(const options& o) {
   else
     print_table(o, p);
   if (p.result.problem.empty()) return exit_success;
-  fmt::print(stderr, "quarry: the heap's metadata is wrong: {}\n", p.result.problem);
+  fmt::print(stderr, "quarry: the heap metadata is inconsistent: {}\n", p.result.problem);
   return exit_check_failed;
 }
 
@@ -184,35 +182,34 @@ int run(const options& o) {
 void add_map(CLI::App& app, action& chosen) {
   const auto o = std::make_shared<options>();
   CLI::App& command =
-      *app.add_subcommand("map", "What a heap looks like inside after a while, as a picture");
-  command.add_option("--allocator", o->allocator, "Whose heap (default Quarry)")->type_name("NAME");
+      *app.add_subcommand("map", "Draw the layout of a heap after a random workload");
+  command.add_option("--allocator", o->allocator, "Allocator of the heap (default Quarry)")
+      ->type_name("NAME");
   command
       .add_option("--output", o->output,
-                  "Draw it into this file: .svg, or .png for the cells alone")
+                  "Write a picture to this file: .svg, or .png without legend")
       ->type_name("FILE");
-  command
-      .add_option("--out", o->out, "Append it to this file as a line of JSON, for quarry report")
+  command.add_option("--out", o->out, "Append the picture to this record file, for quarry report")
       ->type_name("FILE");
   command.add_flag("--json", o->json, "Print JSON, with every piece of the pool");
   const auto size = [](const std::string& text) { return parse_size(text).value(); };
   add_parsed(command, "--heap", o->plan.heap, size, "Size of the heap (default 16MiB)", "SIZE");
   const auto sizes = [](const std::string& text) {
     const size_range r = parse_size_range(text);
-    if (r.least == 0) throw input_error("a block has at least one byte");
-    if (r.most > std::uint64_t{1} << 30)
-      throw input_error("blocks of 1 GiB are the largest that are drawn");
+    if (r.least == 0) throw input_error("the minimum block size is 1 byte");
+    if (r.most > std::uint64_t{1} << 30) throw input_error("the maximum block size is 1 GiB");
     return r;
   };
-  add_parsed(command, "--sizes", o->plan.sizes, sizes, "Bytes that lanes ask for (default 16-4K)",
+  add_parsed(command, "--sizes", o->plan.sizes, sizes, "Block sizes (default 16-4K)",
              "SIZE|MIN-MAX");
-  add_count(command, "--lanes", o->plan.lanes, "Lanes (default 1024)", 1, 1 << 20);
-  add_count(command, "--places", o->plan.places, "Blocks that a lane holds at most (default 8)", 1,
-            4096);
+  add_count(command, "--lanes", o->plan.lanes, "Number of lanes (default 1024)", 1, 1 << 20);
+  add_count(command, "--blocks-per-lane", o->plan.blocks_per_lane,
+            "Maximum blocks per lane (default 8)", 1, 4096);
   add_count(command, "--rounds", o->plan.rounds,
-            "Kernels; in each a lane fills and empties its places (default 6)", 1, 100'000);
+            "Kernel launches; in each, the lanes free and allocate (default 6)", 1, 100'000);
   add_count(command, "--free-percent", o->plan.free_percent,
-            "Chance that a block is freed in a round (default 40)", 0, 100);
-  add_count(command, "--seed", o->plan.seed, "What is drawn at random (default 1)", 0);
+            "Probability that a round frees a block (default 40)", 0, 100);
+  add_count(command, "--seed", o->plan.seed, "Seed of the workload (default 1)", 0);
   command.footer(
       "Examples:\n"
       "  quarry map --output heap.svg\n"

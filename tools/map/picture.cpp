@@ -17,12 +17,12 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::uint64_t most_cells = 4096;
+constexpr std::uint64_t max_cells = 4096;
 constexpr std::uint64_t columns = 64;
-constexpr std::uint64_t side = 14;  // of a cell, in units of the picture
+constexpr std::uint64_t side = 14;  // of a cell, in SVG units and pixels
 constexpr std::uint64_t margin = 24;
 
-/// Hue in [0, 360), the others in [0, 1].
+/// Requires: hue in [0, 360), saturation and lightness in [0, 1].
 colour from_hsl(double hue, double saturation, double lightness) {
   const auto channel = [&](double n) {
     const double k = std::fmod(n + hue / 30, 12.0);
@@ -41,7 +41,7 @@ std::string colour::text() const { return fmt::format("#{:02x}{:02x}{:02x}", red
 
 std::string_view kind_name(piece_kind kind) {
   constexpr std::array<std::string_view, piece_kinds> names = {
-      "free", "in reserve", "blocks of a class", "one block", "handed out", "not there yet"};
+      "free", "reserve", "size class", "single block", "in use", "uncommitted"};
   return names[static_cast<unsigned>(kind)];
 }
 
@@ -70,12 +70,13 @@ heap_map cut_into_cells(const std::vector<pool_piece>& pieces, std::uint64_t siz
   for (const pool_piece& p : pieces)
     if (p.kind != piece_kind::uncommitted && p.kind != piece_kind::used)
       unit = std::gcd(std::gcd(unit, p.offset), p.size);
-  if (unit == 0 || cells_in(size, unit) > most_cells || cells_in(size, unit) < 16)
+  if (unit == 0 || cells_in(size, unit) > max_cells || cells_in(size, unit) < 16)
     unit =
-        std::uint64_t{1} << log2_ceil(std::max<std::uint64_t>(ceil_div(size, most_cells / 4), 16));
+        std::uint64_t{1} << log2_ceil(std::max<std::uint64_t>(ceil_div(size, max_cells / 4), 16));
   map.cell_bytes = unit;
   map.cells.resize(cells_in(size, unit));
-  std::vector<double> most(map.cells.size());  // bytes of the piece that gives a cell its colour
+  std::vector<double> most(
+      map.cells.size());  // weight of the piece that determines the colour of a cell
   for (const pool_piece& p : pieces) {
     if (p.size == 0) continue;
     if (p.block_bytes != 0 && p.kind != piece_kind::uncommitted) {
@@ -93,7 +94,8 @@ heap_map cut_into_cells(const std::vector<pool_piece>& pieces, std::uint64_t siz
                                               std::max(c * unit, p.offset));
       map_cell& cell = map.cells[c];
       cell.live += full * here / static_cast<double>(unit);
-      const double weight = here * (full > 0 ? 1 : 1e-3);  // what is live shows through what is not
+      const double weight =
+          here * (full > 0 ? 1 : 1e-3);  // live pieces take precedence over free ones
       if (weight <= most[c]) continue;
       most[c] = weight;
       cell.kind = p.kind;
@@ -105,7 +107,7 @@ heap_map cut_into_cells(const std::vector<pool_piece>& pieces, std::uint64_t siz
 
 std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
                      const map_caption& caption) {
-  // What the legend names: kinds that are there, and block sizes with live blocks.
+  // The legend lists the kinds of pieces and the block sizes that occur.
   std::array<std::uint64_t, piece_kinds> bytes_of{};
   struct size_row {
     std::uint64_t live = 0;
@@ -121,7 +123,7 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
     row.pieces += 1;
     row.kind = p.kind;
   }
-  // A pool of chunks has a hundred sizes: then doublings are enough.
+  // More than 48 block sizes are merged into powers of two.
   if (sizes.size() > 48) {
     std::map<std::uint64_t, size_row> doublings;
     for (const auto& [size, row] : sizes) {
@@ -154,21 +156,21 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
       width, height, caption.title, margin, margin + 16, margin + 36, caption.workload, margin + 54,
       caption.figures);
   const auto box = [&](std::uint64_t x, std::uint64_t y, std::uint64_t w, const map_cell& cell,
-                       const std::string& says) {
+                       const std::string& tooltip) {
     out += fmt::format(
         "<rect x=\"{}\" y=\"{}\" width=\"{}\" height=\"{}\" fill=\"{}\" stroke=\"#c8c8c8\" "
         "stroke-width=\"0.5\"{}\n",
         x, y, w, side, colour_of(map, cell).text(),
-        says.empty() ? "/>" : fmt::format("><title>{}</title></rect>", says));
+        tooltip.empty() ? "/>" : fmt::format("><title>{}</title></rect>", tooltip));
   };
   for (std::uint64_t i = 0; i < map.cells.size(); ++i) {
     const map_cell& cell = map.cells[i];
-    std::string says =
+    std::string tooltip =
         fmt::format("at {}: {}", to_text(bytes(i * map.cell_bytes)), kind_name(cell.kind));
     if (cell.block_bytes != 0)
-      says +=
+      tooltip +=
           fmt::format(" of {}, {:.0f} % live", to_text(bytes(cell.block_bytes)), 100 * cell.live);
-    box(margin + i % columns * side, top + i / columns * side, side, cell, says);
+    box(margin + i % columns * side, top + i / columns * side, side, cell, tooltip);
   }
   std::uint64_t x = margin;
   for (unsigned k = 0; k < piece_kinds; ++k) {
@@ -180,7 +182,7 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
     x += 180;
   }
   out += fmt::format(
-      "<text x=\"{}\" y=\"{}\" fill=\"#444444\">a cell is {}; pale: empty, strong: full</text>\n",
+      "<text x=\"{}\" y=\"{}\" fill=\"#444444\">one cell: {}; pale: empty, strong: full</text>\n",
       std::max(x, margin), kinds_at + 11, to_text(bytes(map.cell_bytes)));
   std::uint64_t number = 0;
   for (const auto& [size, row] : sizes) {
@@ -196,7 +198,8 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
   return out + "</svg>\n";
 }
 
-// ---- PNG ---------------------------------------------------------------------------------------------
+// ---- PNG
+// ---------------------------------------------------------------------------------------------
 
 namespace {
 
@@ -219,7 +222,7 @@ std::string chunk(const std::string& type, const std::string& data) {
          big_endian(crc_of(type + data));
 }
 
-/// zlib's format with blocks that are stored as they are.
+/// Returns a zlib stream with stored (uncompressed) blocks.
 std::string stored(const std::string& data) {
   constexpr std::size_t most = 65535;
   std::string out = "\x78\x01";

@@ -1,12 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A heap as a picture: its pool cut into equal cells, each coloured by what lies in it.
+/// Draws a heap as a grid of equal cells, coloured by their contents.
 ///
-///   colour    the size of the blocks, from blue (the smallest there are) over green and red to violet (the largest)
-///   strength  the share of the cell that is live: pale is empty, strong is full
+///   hue         block size, from blue (smallest) over green and red to violet (largest)
+///   saturation  fraction of the cell that is live: pale is empty, strong is full
 ///
-/// A cell is a segment, page or chunk where all of these are multiples of one size; else a part of the pool small
-/// enough to see something, which shows the size that most of its live bytes have.
+/// A cell is a segment, page or chunk of the allocator if their sizes have a suitable common
+/// divisor. Otherwise a cell is a fixed part of the pool, and shows the block size of most of its
+/// live bytes.
 
 #include <quarry/core/statistics.hpp>
 
@@ -20,16 +21,16 @@ namespace quarry::tool {
 struct map_cell {
   piece_kind kind = piece_kind::free;
   std::uint64_t block_bytes = 0;
-  double live = 0;  // share of its bytes
+  double live = 0;  // fraction of its bytes
 };
 
 struct heap_map {
   std::uint64_t cell_bytes = 0;
-  std::uint64_t least_block = 0, most_block = 0;  // sizes between which colours are spread
+  std::uint64_t least_block = 0, most_block = 0;  // range of block sizes that the hues cover
   std::vector<map_cell> cells;
 };
 
-/// Cuts a pool of `size` bytes. Pieces are in order and cover it.
+/// Divides a pool of `size` bytes into cells. Requires: the pieces are sorted and cover the pool.
 heap_map cut_into_cells(const std::vector<pool_piece>& pieces, std::uint64_t size);
 
 struct colour {
@@ -41,14 +42,14 @@ colour colour_of(const heap_map& map, const map_cell& cell);
 
 std::string_view kind_name(piece_kind kind);
 
-/// With a title, two lines of text under it, and a legend.
+/// The title of a picture and the two lines of text below it.
 struct map_caption {
   std::string title, workload, figures;
 };
 std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
                      const map_caption& caption);
 
-/// The cells alone: a PNG without compression.
+/// Returns an uncompressed PNG of the cells, without title and legend.
 std::string draw_png(const heap_map& map);
 
 }  // namespace quarry::tool

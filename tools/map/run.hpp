@@ -1,9 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The workload of quarry map, on the CPU executor with one worker, so that a seed means one picture.
+/// The workload of quarry map. It runs on the CPU executor with one worker thread, so that a seed
+/// determines the picture.
 ///
-/// Each lane has a few places. In a round it goes through them: an empty one gets a block of a random size, a full one
-/// is emptied with the given chance. Allocators that free nothing only fill.
+/// Each lane has an array of block pointers. In each round the lane visits its pointers: it
+/// allocates a block of random size for a null pointer, and frees an existing block with the given
+/// probability. With an allocator that cannot free single blocks, the lanes only allocate.
 
 #include "common/parse.hpp"
 
@@ -18,7 +20,7 @@ struct map_plan {
   std::uint64_t heap = 16 << 20;
   size_range sizes{16, 4096};
   std::uint64_t lanes = 1024;
-  std::uint64_t places = 8;  // of each lane
+  std::uint64_t blocks_per_lane = 8;  // at most
   std::uint64_t rounds = 6;
   std::uint64_t free_percent = 40;
   std::uint64_t seed = 1;
@@ -27,7 +29,7 @@ struct map_plan {
 struct map_result {
   heap_statistics statistics;
   std::vector<pool_piece> pieces;
-  std::string problem;  // of the metadata; empty: all is well
+  std::string problem;  // first violated invariant of the metadata; empty: none
 };
 
 template <class Ref>
@@ -41,8 +43,8 @@ struct map_kernel {
     const std::uint64_t me = simt::global_thread();
     if (me >= plan.lanes) return;
     simt::lane_random draw(plan.seed * 1'000'003 + round * plan.lanes + me);
-    for (std::uint64_t i = 0; i < plan.places; ++i) {
-      void*& block = blocks[me * plan.places + i];
+    for (std::uint64_t i = 0; i < plan.blocks_per_lane; ++i) {
+      void*& block = blocks[me * plan.blocks_per_lane + i];
       if constexpr (Ref::can.frees_one) {
         if (block != nullptr && draw.below(100) < plan.free_percent) {
           heap.free(block);
@@ -60,7 +62,7 @@ struct map_kernel {
 template <mapping_allocator Allocator>
 map_result run_map(const map_plan& plan) {
   const heap<Allocator, cpu> h{bytes(plan.heap)};
-  std::vector<void*> blocks(plan.lanes * plan.places);
+  std::vector<void*> blocks(plan.lanes * plan.blocks_per_lane);
   const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.lanes, 128));
   const auto count = static_cast<std::uint32_t>(ceil_div(plan.lanes, std::uint64_t{threads}));
   for (std::uint64_t round = 0; round < plan.rounds; ++round)

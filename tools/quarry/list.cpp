@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry list: every allocator, what it is and what it can do.
+/// quarry list: describes every allocator.
 
 #include "common/catalogue.hpp"
 #include "common/command.hpp"
@@ -25,7 +25,7 @@ struct options {
 
 constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
 
-/// Nothing where the pool is too small for this allocator.
+/// Returns the metadata size for a pool, or nullopt if the pool is too small for the allocator.
 template <class Allocator>
 std::optional<std::uint64_t> metadata_beside(bytes pool) {
   if (pool < Allocator::can.min_pool) return std::nullopt;
@@ -66,12 +66,12 @@ void print_json(const options& o) {
 }
 
 void print_tables(const options& o) {
-  table what({{"allocator"}, {"C++ type"}, {"what it is"}});
+  table what({{"allocator"}, {"C++ type"}, {"summary"}});
   std::string trials;
   table can({{"allocator"},
              {"frees"},
-             {"memory is"},
-             {"blocks lie in"},
+             {"memory"},
+             {"memory from"},
              {"max size", right},
              {"max align", right},
              {"min pool", right},
@@ -83,7 +83,7 @@ void print_tables(const options& o) {
     const auto registers = registers_of(entry.name);
     const auto metadata = metadata_beside<allocator_type>(o.pool);
     what.add({std::string(entry.name), std::string(entry.cpp_name),
-              std::string(entry.summary) + (entry.trial.empty() ? "" : " (on trial)")});
+              std::string(entry.summary) + (entry.trial.empty() ? "" : " (experimental)")});
     if (!entry.trial.empty()) trials += fmt::format("  {}: {}\n", entry.name, entry.trial);
     can.add({std::string(entry.name), frees_text(a), memory_text(a),
              a.owns_pool ? "the pool" : "the system",
@@ -92,22 +92,24 @@ void print_tables(const options& o) {
              registers ? std::to_string(*registers) : "-"});
   });
   fmt::print("{}\n{}\n", what.text(), can.text());
-  if (!trials.empty()) fmt::print("On trial, not to be relied on yet on a GPU:\n{}\n", trials);
-  fmt::print("frees      one block at a time, all at once (heap::reset), or both\n");
-  fmt::print("metadata   beside a pool of {} (--pool)\n", to_text(o.pool));
+  if (!trials.empty()) fmt::print("Experimental, not for production use on a GPU:\n{}\n", trials);
+  fmt::print("frees      single blocks (free), all blocks at once (heap::reset), or both\n");
+  fmt::print("metadata   bytes beside a pool of {} (--pool)\n", to_text(o.pool));
   if (const std::string compiler = register_compiler(); !compiler.empty())
-    fmt::print("registers  of a kernel with one malloc and one free, if any, on sm_90 (nvcc {})\n",
-               compiler);
+    fmt::print(
+        "registers  per thread of a kernel with one malloc and, if possible, one free; sm_90, nvcc "
+        "{}\n",
+        compiler);
 }
 
 }  // namespace
 
 void add_list(CLI::App& app, action& chosen) {
   const auto o = std::make_shared<options>();
-  CLI::App& command = *app.add_subcommand("list", "What allocators there are and what each can do");
+  CLI::App& command = *app.add_subcommand("list", "List the allocators and their capabilities");
   command.add_flag("--json", o->json, "Print JSON");
   add_parsed(command, "--pool", o->pool, parse_size,
-             "Pool whose metadata is measured (default 1GiB)", "SIZE");
+             "Pool size for the metadata column (default 1GiB)", "SIZE");
   command.footer(
       "Examples:\n"
       "  quarry list\n"

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry: the library from the command line. One file a subcommand; this one reads what was typed.
+/// quarry: the command-line tool of the library. This file parses the command line; each subcommand
+/// has its own file.
 
 #include "bench/child.hpp"
 #include "cluster/command.hpp"
@@ -23,42 +24,39 @@ namespace {
 using namespace quarry::tool;
 
 constexpr const char* about =
-    "Dynamic memory for massively parallel machines: look at the allocators, see them work, hunt "
-    "for\n"
-    "interleavings that break them.";
+    "Dynamic memory for massively parallel machines: compare, check and benchmark the allocators.";
 
 constexpr const char* examples =
     "Examples:\n"
-    "  quarry demo                        every allocator at work on this machine, checked\n"
-    "  quarry list                        what there is and what each can do\n"
-    "  quarry explore AtomicMalloc        schedules drawn at random, an oracle beside them\n"
-    "  quarry bench --quick               times under the workloads of the literature\n"
-    "  quarry kd-tree                     a kd-tree built inside a kernel, with each allocator\n"
-    "  quarry graph                       a graph that changes inside kernels, with each "
-    "allocator\n"
-    "  quarry report results.jsonl        what bench --out wrote, as a page to look at\n"
-    "  quarry costs                       atomics and collectives a call, exact\n"
-    "  quarry map --output heap.svg       what a heap looks like inside after a while\n"
-    "  quarry region fragmentation        regions on the host: slabs, packing, snapshots\n"
-    "  quarry cluster scaling             regions across processes, here simulated\n"
+    "  quarry demo                        run every allocator on this machine and check it\n"
+    "  quarry list                        list the allocators and their capabilities\n"
+    "  quarry explore AtomicMalloc        search random schedules for contract violations\n"
+    "  quarry bench --quick               measure workloads of the literature\n"
+    "  quarry kd-tree                     measure a kd-tree build inside a kernel\n"
+    "  quarry graph                       measure a dynamic graph inside kernels\n"
+    "  quarry report results.jsonl        make a web page from the records of bench --out\n"
+    "  quarry costs                       count atomics and round trips per call\n"
+    "  quarry map --output heap.svg       draw the layout of a heap\n"
+    "  quarry region fragmentation        measure regions on the host\n"
+    "  quarry cluster scaling             measure regions across processes, simulated\n"
     "\n"
-    "quarry COMMAND --help says more.\n"
-    "Exit code: 0 all is well; 1 a check failed; 2 the command line makes no sense.";
+    "quarry COMMAND --help describes a command.\n"
+    "Exit code: 0 success; 1 a check failed; 2 invalid command line.";
 
 std::string version() {
   return fmt::format("quarry {} (backends: {})", QUARRY_TOOL_VERSION,
                      built_with_cuda() ? "cpu, cuda" : "cpu");
 }
 
-/// One line for people who mistyped; where possible with what they meant.
-std::string complaint(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
+/// Returns a one-line error message for an invalid command line, with a suggestion if possible.
+std::string message_for(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
   const auto chosen = app.get_subcommands();
   if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> names;
     for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
     const std::vector<std::string_view> views(names.begin(), names.end());
     const std::string_view nearest = nearest_name(argv[1], views);
-    return fmt::format("no command '{}'{}; there are {}", argv[1],
+    return fmt::format("no command '{}'{}; the commands are {}", argv[1],
                        nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
                        fmt::join(names, ", "));
   }
@@ -74,7 +72,7 @@ int run(CLI::App& app, int argc, char** argv) {
   action chosen;
   app.set_version_flag("--version", version(),
                        "Print the version and the backends of this program");
-  app.set_help_flag("-h,--help", "Print this");
+  app.set_help_flag("-h,--help", "Print this help");
   app.footer(examples);
   app.require_subcommand(0, 1);
   app.get_formatter()->column_width(32);
@@ -94,7 +92,7 @@ int run(CLI::App& app, int argc, char** argv) {
   } catch (const CLI::Success& e) {  // --help, --version
     return app.exit(e);
   } catch (const CLI::ParseError& e) {
-    throw input_error(complaint(app, e, argc, argv));
+    throw input_error(message_for(app, e, argc, argv));
   }
   if (chosen) return chosen();
   fmt::print("{}", app.help());

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry graph: a graph whose adjacency lists grow and shrink inside kernels, with each allocator,
-/// after the survey of Winter et al. (2021).
+/// quarry graph: a dynamic graph whose adjacency lists are reallocated inside kernels, with each
+/// allocator, after the survey of Winter et al. (2021).
 
 #include "common/command.hpp"
 #include "common/progress.hpp"
@@ -20,7 +20,7 @@ constexpr std::uint64_t most_batch = std::uint64_t{1} << 26;
 
 struct options : workload_options {
   std::string experiments = "all";
-  std::uint64_t scale = 0;  // 2^scale vertices; 0: as the machine takes, and so are the next two
+  std::uint64_t scale = 0;  // 2^scale vertices; 0: default of the backend, as in the next two
   std::uint64_t degree = 0;
   std::vector<std::uint64_t> batches;
 };
@@ -54,7 +54,7 @@ json description(const graph_experiment& e, const graph_size& size) {
     y.push_back({{"field", "free_ms"}, {"name", e.free_time}, {"unit", "ms"}, {"scale", "log"}});
   const std::string graph =
       e.name == "init"
-          ? fmt::format("{} edges a vertex", size.degree)
+          ? fmt::format("{} edges per vertex", size.degree)
           : fmt::format("{} vertices, {} edges", grouped(size.vertices()), grouped(size.edges()));
   return {{"id", "graph-" + std::string(e.name)},
           {"title", e.title},
@@ -65,7 +65,7 @@ json description(const graph_experiment& e, const graph_size& size) {
           {"note", fmt::format("{} R-MAT, {}.", e.note, graph)}};
 }
 
-/// Room for lists that double and are never freed, four times.
+/// Returns the default heap size: four times the memory of lists that double and are never freed.
 std::uint64_t default_heap(const graph_size& size, const std::vector<std::uint64_t>& points) {
   const std::uint64_t most = *std::max_element(points.begin(), points.end());
   return std::max((64_MiB).value(), 64 * (size.edges() + most) + 256 * size.vertices());
@@ -82,16 +82,16 @@ std::string command_line(const options& o, const workload_setup& setup, const gr
   return text + (o.check ? " --check" : "");
 }
 
-std::string cell_text(const json& answer) {
-  if (!measured(answer)) return answer.at("outcome");
-  if (answer.at("corrupt") != 0) return "WRONG";
-  const json &ms = answer.at("ms"), &free_ms = answer.at("free_ms");
+std::string point_text(const json& result) {
+  if (!measured(result)) return result.at("outcome");
+  if (result.at("corrupt") != 0) return "WRONG";
+  const json &ms = result.at("ms"), &free_ms = result.at("free_ms");
   return free_ms.is_null()
              ? fmt::format("{:.3f}", ms.get<double>())
              : fmt::format("{:.3f} / {:.3f}", ms.get<double>(), free_ms.get<double>());
 }
 
-/// One experiment with all allocators; false: something was lost or wrong.
+/// Runs one experiment with all allocators. Returns false if a result is missing or wrong.
 bool run_experiment(const options& o, const workload_setup& setup, const graph_experiment& e,
                     const graph_size& size, workload_record& record, progress& bar) {
   const std::vector<std::uint64_t> points = points_of(e, o, size, setup.gpu());
@@ -117,21 +117,21 @@ bool run_experiment(const options& o, const workload_setup& setup, const graph_e
                       {"heap", heap},
                       {"repeats", o.repeats},
                       {"check", o.check}},
-                     points.size(), static_cast<double>(o.timeout), [&](const json& answer) {
+                     points.size(), static_cast<double>(o.timeout), [&](const json& result) {
                        const std::uint64_t x = points[cells.size() - 1];
-                       cells.push_back(cell_text(answer));
-                       ok = ok && (measured(answer) || answer.at("outcome") == "skipped") &&
-                            answer.at("corrupt") == 0;
-                       if (answer.at("note") != "")
+                       cells.push_back(point_text(result));
+                       ok = ok && (measured(result) || result.at("outcome") == "skipped") &&
+                            result.at("corrupt") == 0;
+                       if (result.at("note") != "")
                          notes += fmt::format("{}, {}: {}\n", allocator, grouped(x),
-                                              answer.at("note").get<std::string>());
+                                              result.at("note").get<std::string>());
                        record.point(
                            {{"experiment", "graph-" + std::string(e.name)},
                             {"allocator", allocator},
                             {"series", allocator},
                             {"x", x},
                             {"command", command_line(o, setup, e, size, heap, x, allocator)}},
-                           answer);
+                           result);
                      });
     rows.add(cells);
   }
@@ -153,13 +153,13 @@ int run(const options& o) {
                         : setup.gpu() ? 16
                                       : 8};
   if (size.edges() > most_batch)
-    throw input_error(
-        fmt::format("{} edges; the most is {}", grouped(size.edges()), grouped(most_batch)));
-  workload_record record(o, setup.where);
+    throw input_error(fmt::format("{} edges exceed the maximum of {}", grouped(size.edges()),
+                                  grouped(most_batch)));
+  workload_record record(o, setup.environment);
   if (!o.json)
-    fmt::print("A graph of {} vertices on {}, medians of {}{}\n", grouped(size.vertices()),
-               setup.backend.description, o.repeats,
-               setup.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
+    fmt::print("Dynamic graph of {} vertices on {}, median of {} passes{}\n",
+               grouped(size.vertices()), setup.backend.description, o.repeats,
+               setup.gpu() ? "" : "; times of the CPU executor do not predict GPU times");
   progress bar;
   bool ok = true;
   for (const graph_experiment* e : chosen)
@@ -173,29 +173,32 @@ int run(const options& o) {
 void add_graph(CLI::App& app, action& chosen) {
   const auto o = std::make_shared<options>();
   CLI::App& command = *app.add_subcommand(
-      "graph", "A graph whose lists grow and shrink inside kernels, with each allocator");
-  command.add_option("--experiments", o->experiments, "From the list below, or all (default all)")
+      "graph", "Measure a dynamic graph that allocates inside kernels, with each allocator");
+  command
+      .add_option("--experiments", o->experiments,
+                  "Names from the list below, or all (default all)")
       ->type_name("E,F,...");
   add_count(command, "--scale", o->scale, "2^N vertices (default 17 on a GPU, 10 on the CPU)", 1,
             24);
   add_count(command, "--degree", o->degree,
-            "First edges a vertex (default 16 on a GPU, 8 on the CPU)", 1, 4096);
+            "Initial edges per vertex (default 16 on a GPU, 8 on the CPU)", 1, 4096);
   const auto batches = [](const std::string& text) {
     std::vector<std::uint64_t> counts;
     for (const std::string& word : split(text)) counts.push_back(parse_count(word, 1, most_batch));
     return counts;
   };
   add_parsed(command, "--batches", o->batches, batches,
-             "Edges of a batch: the axis of all but init", "N,M,...");
+             "Batch sizes in edges: the x values of all experiments except init", "N,M,...");
   add_workload_options(command, *o);
   std::string list = "Experiments:\n";
   for (const graph_experiment& e : graph_experiments())
     list += fmt::format("  {:<8} {}\n", e.name, e.note);
   command.footer(
       list +
-      "\nThe graph is compared with that of a single thread after the first and the last "
-      "pass, with --check after every\nkernel of the first. The exit code is 1 if it was "
-      "wrong or a pass did not end well.\n\n"
+      "\nThe graph is compared with a sequential reference after the first and the last pass, "
+      "and with --check after\nevery kernel of the first pass. Exit code 1: the graph was wrong, "
+      "or a "
+      "pass failed.\n\n"
       "Examples:\n"
       "  quarry graph --experiments update,range --batches 100,1000\n"
       "  quarry graph --backend cuda --scale 20 --out graph.jsonl");

@@ -1,11 +1,11 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The graph on the CPU executor.
+/// The graph measurement on the CPU backend.
 
 #include "workloads/graph_run.hpp"
 
 namespace quarry::tool {
 
-graph_measured measure_graph_cpu(const graph_point& point, const graph_request& request) {
+graph_result measure_graph_cpu(const graph_point& point, const graph_request& request) {
   return measure_graph_named<cpu>(point, request);
 }
 

@@ -12,7 +12,7 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::uint32_t expansions = 10;  // batches of graph-expand
+constexpr std::uint32_t expansion_batches = 10;
 
 graph_point point_with(const graph_size& size, std::vector<apps::graph_batch> batches,
                        bool erases) {
@@ -37,40 +37,40 @@ graph_point range_point(const graph_size& size, std::uint64_t edges) {
 }
 graph_point expand_point(const graph_size& size, std::uint64_t edges) {
   std::vector<apps::graph_batch> batches;
-  for (std::uint32_t i = 0; i < expansions; ++i)
+  for (std::uint32_t i = 0; i < expansion_batches; ++i)
     batches.emplace_back(
-        apps::make_rmat(size.scale, std::max<std::uint64_t>(1, edges / expansions), 2 + i));
+        apps::make_rmat(size.scale, std::max<std::uint64_t>(1, edges / expansion_batches), 2 + i));
   return point_with(size, std::move(batches), false);
 }
 
 constexpr graph_experiment all_experiments[] = {
     {"init", "Graph initialisation", "vertices", "time to build", "time to free all lists",
-     "Every vertex gets its list at once: one kernel, a warp a vertex.", init_point},
+     "One kernel allocates the lists of all vertices, one warp per vertex.", init_point},
     {"update", "Graph update", "edges in the batch", "time to insert", "time to erase",
-     "A batch from random sources is inserted, then erased: one kernel each, a warp a source.",
+     "Inserts a batch with random sources, then erases it; one kernel each, one warp per source.",
      update_point},
     {"range", "Graph update in a range", "edges in the batch", "time to insert", "time to erase",
-     "The same from 1/256 of the vertices: their lists grow long and shrink again.", range_point},
+     "As update, with sources in 1/256 of the vertices, whose lists become long.", range_point},
     {"expand", "Graph expansion", "edges inserted", "time to insert", "",
-     "R-MAT edges are inserted in ten batches; nothing is erased.", expand_point}};
+     "Inserts R-MAT edges in ten batches; erases nothing.", expand_point}};
 
-json answer_of(const graph_experiment& e, const graph_point& point, const graph_request& requested,
-               const graph_measured& m) {
-  if (!m.skipped.empty()) return no_answer("skipped", m.skipped);
-  json answer = empty_answer();
-  answer["note"] = m.problem;
-  answer["corrupt"] = m.problem.empty() ? 0 : 1;
-  answer["repeats"] = requested.repeats;
+json result_of(const graph_experiment& e, const graph_point& point, const graph_request& requested,
+               const graph_result& m) {
+  if (!m.skipped.empty()) return missing_result("skipped", m.skipped);
+  json result = empty_result();
+  result["note"] = m.problem;
+  result["corrupt"] = m.problem.empty() ? 0 : 1;
+  result["repeats"] = requested.repeats;
   const bool init = e.name == "init";
-  put_times(answer, "ms", init ? m.init : m.insert);
-  put_times(answer, "free_ms", init ? m.clear : m.erase);
-  answer["vertices"] = point.vertices;
-  answer["edges"] = m.edges;
-  answer["final_edges"] = m.final_edges;
-  answer["allocations"] = m.allocations;
-  answer["bytes"] = m.bytes;
-  answer["heap_bytes"] = requested.heap;
-  return answer;
+  put_times(result, "ms", init ? m.init : m.insert);
+  put_times(result, "free_ms", init ? m.clear : m.erase);
+  result["vertices"] = point.vertices;
+  result["edges"] = m.edges;
+  result["final_edges"] = m.final_edges;
+  result["allocations"] = m.allocations;
+  result["bytes"] = m.bytes;
+  result["heap_bytes"] = requested.heap;
+  return result;
 }
 
 }  // namespace
@@ -86,7 +86,7 @@ const graph_experiment& experiment_named(const std::string& name) {
   return *at;
 }
 
-void answer_graph(const json& request, const workload_emit& emit) {
+void run_graph_request(const json& request, const result_sink& emit) {
   const graph_experiment& e = experiment_named(request.at("experiment"));
   const graph_size size{request.at("scale"), request.at("degree")};
   graph_request requested;
@@ -97,7 +97,7 @@ void answer_graph(const json& request, const workload_emit& emit) {
   const bool gpu = request.at("backend") == "cuda";
   for (const std::uint64_t x : request.at("points")) {
     const graph_point point = e.make(size, x);
-    emit(answer_of(e, point, requested,
+    emit(result_of(e, point, requested,
                    (gpu ? measure_graph_cuda : measure_graph_cpu)(point, requested)));
   }
 }

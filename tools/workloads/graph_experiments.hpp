@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// The experiments of `quarry graph`: their names, and what a point of their axis is.
+/// The experiments of `quarry graph`: names, titles, and the workload at each x value.
 
 #include "workloads/graph.hpp"
 
@@ -11,7 +11,7 @@
 
 namespace quarry::tool {
 
-/// The graph's size, whatever is done to it.
+/// The size of the initial graph.
 struct graph_size {
   unsigned scale;
   std::uint64_t degree;
@@ -24,13 +24,13 @@ struct graph_experiment {
   std::string_view name;
   std::string_view title;
   std::string_view x_name;
-  std::string_view time;       // what ms is
-  std::string_view free_time;  // what free_ms is; empty: there is none
+  std::string_view time;       // meaning of the field ms
+  std::string_view free_time;  // meaning of the field free_ms; empty: not measured
   std::string_view note;
   graph_point (*make)(const graph_size&, std::uint64_t x);
 };
 
-/// In the order of the report.
+/// Returns all experiments, in the order of the report.
 std::span<const graph_experiment> graph_experiments();
 /// Throws input_error.
 const graph_experiment& experiment_named(const std::string& name);

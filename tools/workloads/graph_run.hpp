@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// A graph that changes inside kernels, timed on a machine with the allocator of a name.
+/// Measures the dynamic graph on a backend with an allocator that is selected by name.
 
 #include "bench/kernels/clock.hpp"
 #include "workloads/graph.hpp"
@@ -25,7 +25,7 @@ class graph_measurement {
     for (const apps::graph_batch& b : point.batches) batches_.emplace_back(b);
   }
 
-  graph_measured run() {
+  graph_result run() {
     for (std::uint64_t pass = 0; pass <= request_->repeats; ++pass) {
       times_ = {};
       one_pass(request_->check && pass == 0);
@@ -33,7 +33,7 @@ class graph_measurement {
       if (!result_.skipped.empty()) return result_;
       if (pass == 0 || pass == request_->repeats) check_final_graph();
       store_.clear(timer(times_.clear));
-      if (pass != 0) keep();
+      if (pass != 0) append_times();
     }
     if (result_.problem.empty()) result_.problem = store_.memory().check_invariants();
     return result_;
@@ -44,7 +44,7 @@ class graph_measurement {
     double init = 0, insert = 0, erase = 0, clear = 0;
   };
 
-  /// Adds what a kernel takes.
+  /// Returns a launcher that adds the kernel's time to `to`.
   auto timer(double& to) {
     return [this, &to](const grid& g, const auto& kernel) {
       to += clock_.time([&] { clock_.start(g, kernel); }).milliseconds;
@@ -75,7 +75,8 @@ class graph_measurement {
     result_.allocations = requested.lists;
     result_.bytes = requested.bytes;
     if (Allocator::can.overwrites && requested.bytes > request_->heap)
-      result_.skipped = "would overwrite: a pass asks for " + to_text(bytes(requested.bytes));
+      result_.skipped =
+          "would overwrite blocks in use: a pass allocates " + to_text(bytes(requested.bytes));
   }
 
   void check_final_graph() {
@@ -95,13 +96,14 @@ class graph_measurement {
     for (std::uint32_t v = 0; v < point_->vertices; ++v)
       if (lists[v] != expected.lists()[v]) {
         result_.problem = "after " + std::string(what) + " vertex " + std::to_string(v) + " has " +
-                          std::to_string(lists[v].size()) + " edges, and not the " +
-                          std::to_string(expected.lists()[v].size()) + " that one thread finds";
+                          std::to_string(lists[v].size()) +
+                          " edges; the sequential reference has " +
+                          std::to_string(expected.lists()[v].size()) + ", or different ones";
         return;
       }
   }
 
-  void keep() {
+  void append_times() {
     result_.init.push_back(times_.init);
     result_.insert.push_back(times_.insert);
     if (point_->erases) result_.erase.push_back(times_.erase);
@@ -115,12 +117,12 @@ class graph_measurement {
   std::vector<apps::graph_device_batch<Backend>> batches_;
   bench_clock<Backend> clock_;
   pass_times times_;
-  graph_measured result_;
+  graph_result result_;
 };
 
 template <class Backend>
-graph_measured measure_graph_named(const graph_point& point, const graph_request& request) {
-  graph_measured result;
+graph_result measure_graph_named(const graph_point& point, const graph_request& request) {
+  graph_result result;
   for_each_allocator([&](auto entry) {
     if (entry.name == request.allocator)
       result = graph_measurement<typename decltype(entry)::type, Backend>(point, request).run();

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry kd-tree: a kd-tree built inside a kernel, with each allocator: [DS] of Vinkler and Havran
-/// (2014).
+/// quarry kd-tree: a kd-tree build inside a kernel, with each allocator; the workload [DS] of
+/// Vinkler and Havran (2014).
 
 #include "bench/claims.hpp"
 #include "bench/environment.hpp"
@@ -25,23 +25,23 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::string_view reference = "AtomicMalloc";
+constexpr std::string_view baseline = "AtomicMalloc";
 
 struct options : workload_options {
   std::string scenes = "tessellated,clustered,thin";
-  std::uint64_t triangles = 0;  // 0: as the machine takes
+  std::uint64_t triangles = 0;  // of generated scenes; 0: default of the backend
   std::uint64_t leaf_size = apps::kd_limits::default_leaf_size;
 };
 
-/// One scene for all allocators.
+/// One scene, measured with all allocators.
 struct kd_case {
-  std::string scene;  // as it was typed
+  std::string scene;  // as given on the command line
   std::uint32_t triangles;
   std::string label;
   std::uint64_t heap;
 };
 
-/// As large as in the paper, 200 times the root's list, and something for small scenes.
+/// Returns the heap size of the paper: 200 times the list of the root, and at least 64 MiB.
 std::uint64_t default_heap(std::uint64_t triangles) {
   return std::max((64_MiB).value(), 200 * apps::kd_list_bytes(triangles));
 }
@@ -50,21 +50,22 @@ json description() {
   const auto column = [](const char* field, const char* name, const char* unit) {
     return json{{"field", field}, {"name", name}, {"unit", unit}, {"scale", "log"}};
   };
-  return {{"id", "kd-tree"},
-          {"title", "kd-tree build"},
-          {"source", "Vinkler and Havran 2014, Table 2"},
-          {"x", {{"name", "scene"}, {"unit", ""}, {"scale", "category"}}},
-          {"y",
-           {column("slowdown", "time by that of AtomicMalloc", "x"),
-            column("ms", "build time", "ms"), column("triangles", "triangles", ""),
-            column("references_per_triangle", "references a triangle", ""),
-            column("allocations", "allocations", ""), column("mean_bytes", "mean of sizes", "B"),
-            column("deviation_bytes", "deviation of sizes", "B"),
-            column("registers", "registers of the kernel", "")}},
-          {"form", "table"},
-          {"note",
-           "One kernel; a list of triangles a node, allocated for the children and freed for the "
-           "parent, one lane asking for its warp."}};
+  return {
+      {"id", "kd-tree"},
+      {"title", "kd-tree build"},
+      {"source", "Vinkler and Havran 2014, Table 2"},
+      {"x", {{"name", "scene"}, {"unit", ""}, {"scale", "category"}}},
+      {"y",
+       {column("slowdown", "slowdown against AtomicMalloc", "x"), column("ms", "build time", "ms"),
+        column("triangles", "triangles", ""),
+        column("references_per_triangle", "references per triangle", ""),
+        column("allocations", "allocations", ""), column("mean_bytes", "mean allocation size", "B"),
+        column("deviation_bytes", "standard deviation of the allocation size", "B"),
+        column("registers", "registers per thread", "")}},
+      {"form", "table"},
+      {"note",
+       "One kernel. Each split allocates two lists of triangles and frees one; one lane calls "
+       "malloc and free for its warp."}};
 }
 
 std::string command_line(const options& o, const workload_setup& setup, const kd_case& c,
@@ -78,8 +79,8 @@ std::string command_line(const options& o, const workload_setup& setup, const kd
   return text + (o.check ? " --check" : "");
 }
 
-/// All scenes are found before the first is built.
-std::vector<kd_case> find_cases(const options& o, const workload_setup& setup) {
+/// Finds all scenes before the first build. Throws input_error.
+std::vector<kd_case> resolve_cases(const options& o, const workload_setup& setup) {
   std::vector<kd_case> cases;
   for (const std::string& name : split(o.scenes)) {
     const std::uint64_t wanted = o.triangles != 0 ? o.triangles : setup.gpu() ? 250'000 : 2000;
@@ -103,36 +104,37 @@ std::vector<kd_case> find_cases(const options& o, const workload_setup& setup) {
 }
 
 bool overwrites(std::string_view allocator) {
-  bool answer = false;
+  bool result = false;
   for_each_allocator([&](auto entry) {
-    if (entry.name == allocator) answer = decltype(entry)::type::can.overwrites;
+    if (entry.name == allocator) result = decltype(entry)::type::can.overwrites;
   });
-  return answer;
+  return result;
 }
 
-/// The scene with all allocators; the reference comes first.
-class kd_comparison {
+/// Measures one scene with one allocator after the other. The first one is the baseline.
+class kd_scene_comparison {
  public:
-  kd_comparison(const options& o, const workload_setup& setup, const kd_case& c)
+  kd_scene_comparison(const options& o, const workload_setup& setup, const kd_case& c)
       : options_(&o), setup_(&setup), case_(&c) {}
 
-  /// What one thread builds, for the others to be held against.
-  void expect() {
+  /// Builds the expected tree by the sequential reference implementation.
+  void compute_expected_tree() {
     const apps::scene s = apps::find_scene(case_->scene, case_->triangles);
     const auto limits =
         apps::kd_limits::default_for(s.size(), static_cast<std::uint32_t>(options_->leaf_size));
     const apps::kd_input input = apps::make_kd_input(s);
-    digest_ = hexadecimal(apps::statistics_of(apps::kd_sequential(input, limits).build()).digest);
-    expected_by_ = "one thread";
+    digest_ = to_hex(apps::statistics_of(apps::kd_sequential(input, limits).build()).digest);
+    expected_by_ = "the sequential reference";
   }
 
   json measure(std::string_view allocator) {
     if (overwrites(allocator)) {
-      const json* asked = first_ && measured(*first_) ? &first_->at("bytes") : nullptr;
-      if (asked == nullptr || asked->get<std::uint64_t>() > case_->heap)
-        return no_answer("skipped", "would overwrite: its pool is not known to hold all lists");
+      const json* allocated = first_ && measured(*first_) ? &first_->at("bytes") : nullptr;
+      if (allocated == nullptr || allocated->get<std::uint64_t>() > case_->heap)
+        return missing_result(
+            "skipped", "would overwrite blocks in use: the heap may be smaller than all lists");
     }
-    json answer;
+    json result;
     measure_in_child({{"workload", "kd-tree"},
                       {"backend", setup_->backend.name},
                       {"allocator", allocator},
@@ -143,25 +145,25 @@ class kd_comparison {
                       {"repeats", options_->repeats},
                       {"check", options_->check}},
                      1, static_cast<double>(options_->timeout),
-                     [&](const json& only) { answer = only; });
-    if (measured(answer)) judge(answer, allocator);
-    if (!first_) first_ = answer;
-    return answer;
+                     [&](const json& only) { result = only; });
+    if (measured(result)) compare_with_reference(result, allocator);
+    if (!first_) first_ = result;
+    return result;
   }
 
   const json& first() const { return *first_; }
 
  private:
-  void judge(json& answer, std::string_view allocator) {
-    if (digest_.empty()) digest_ = answer.at("digest"), expected_by_ = allocator;
-    if (answer.at("digest") != digest_) {
-      answer["corrupt"] = 1;
-      answer["note"] = "the tree is not that of " + expected_by_;
+  void compare_with_reference(json& result, std::string_view allocator) {
+    if (digest_.empty()) digest_ = result.at("digest"), expected_by_ = allocator;
+    if (result.at("digest") != digest_) {
+      result["corrupt"] = 1;
+      result["note"] = "the tree differs from that of " + expected_by_;
     }
-    const json& base = first_ ? *first_ : answer;
-    answer["slowdown"] = nullptr;
+    const json& base = first_ ? *first_ : result;
+    result["slowdown"] = nullptr;
     if (!base.at("ms").is_null())
-      answer["slowdown"] = answer.at("ms").get<double>() / base.at("ms").get<double>();
+      result["slowdown"] = result.at("ms").get<double>() / base.at("ms").get<double>();
   }
 
   const options* options_;
@@ -172,13 +174,13 @@ class kd_comparison {
   std::string expected_by_;
 };
 
-/// What the paper says of one allocator against another, and what the scenes measured here say.
+/// Compares a claim of the paper about two allocators with the scenes measured here.
 class kd_claims {
  public:
-  void note(std::string_view allocator, const std::string& scene, const json& answer) {
-    if (!measured(answer) || answer.at("ms").is_null()) return;
-    if (allocator == slower) slow_[scene] = answer.at("ms");
-    if (allocator == faster) fast_[scene] = answer.at("ms");
+  void note(std::string_view allocator, const std::string& scene, const json& result) {
+    if (!measured(result) || result.at("ms").is_null()) return;
+    if (allocator == slower) slow_[scene] = result.at("ms");
+    if (allocator == faster) fast_[scene] = result.at("ms");
   }
   std::vector<bench_claim> found() const {
     std::vector<std::pair<double, std::string>> ratios;
@@ -191,7 +193,7 @@ class kd_claims {
       return bench_claim{
           fmt::format("cfmalloc-kd-tree-{}", which),
           "Vinkler, Havran 2014",
-          fmt::format("CFMalloc builds kd-trees 1.13 to 4.33 x faster than ScatterAlloc: the {}",
+          fmt::format("CFMalloc builds kd-trees 1.13 to 4.33 x faster than ScatterAlloc: {} ratio",
                       which),
           paper,
           ratio.first,
@@ -208,8 +210,8 @@ class kd_claims {
 void print_scene(const json& tree, const std::string& label) {
   if (!measured(tree)) return fmt::print("\n{}\n", label);
   fmt::print(
-      "\n{}: {} triangles, {:.2f} references each; {} nodes, {} deep\n"
-      "{} allocations of {:.1f} B on average, deviation {:.1f} B\n\n",
+      "\n{}: {} triangles, {:.2f} references per triangle; {} nodes, depth {}\n"
+      "{} allocations, mean {:.1f} B, standard deviation {:.1f} B\n\n",
       label, grouped(tree.at("triangles")), tree.at("references_per_triangle").get<double>(),
       grouped(tree.at("nodes")), tree.at("depth").get<unsigned>(), grouped(tree.at("allocations")),
       tree.at("mean_bytes").get<double>(), tree.at("deviation_bytes").get<double>());
@@ -218,19 +220,19 @@ void print_scene(const json& tree, const std::string& label) {
 table make_table() {
   return table({{"allocator"},
                 {"build ms", right},
-                {"least", right},
-                {"most", right},
+                {"min ms", right},
+                {"max ms", right},
                 {"slowdown", right},
                 {""}});
 }
 
-void add_row(table& rows, std::string_view allocator, const json& answer) {
+void add_row(table& rows, std::string_view allocator, const json& result) {
   const auto number = [&](const char* key) {
-    const auto at = answer.find(key);
-    return at == answer.end() || at->is_null() ? std::string("-")
+    const auto at = result.find(key);
+    return at == result.end() || at->is_null() ? std::string("-")
                                                : fmt::format("{:.3f}", at->get<double>());
   };
-  const std::string outcome = answer.at("outcome"), note = answer.at("note");
+  const std::string outcome = result.at("outcome"), note = result.at("note");
   rows.add({std::string(allocator), number("ms"), number("min_ms"), number("max_ms"),
             number("slowdown"),
             outcome == "ok" ? note
@@ -240,38 +242,39 @@ void add_row(table& rows, std::string_view allocator, const json& answer) {
 
 int run(const options& o) {
   workload_setup setup = resolve_setup(o);
-  std::erase(setup.allocators, reference);  // what others are compared with comes first
-  setup.allocators.insert(setup.allocators.begin(), reference);
-  const std::vector<kd_case> cases = find_cases(o, setup);
-  workload_record record(o, setup.where);
+  std::erase(setup.allocators, baseline);  // the baseline is measured first
+  setup.allocators.insert(setup.allocators.begin(), baseline);
+  const std::vector<kd_case> cases = resolve_cases(o, setup);
+  workload_record record(o, setup.environment);
   record.experiment(description());
   if (!o.json)
-    fmt::print("kd-trees on {}, medians of {} builds{}\n", setup.backend.description, o.repeats,
-               setup.gpu() ? "" : "; times are the CPU executor's and say nothing about a GPU");
+    fmt::print("kd-tree builds on {}, median of {} builds{}\n", setup.backend.description,
+               o.repeats,
+               setup.gpu() ? "" : "; times of the CPU executor do not predict GPU times");
 
   kd_claims claims;
   progress bar;
   bool ok = true;
   std::size_t done = 0;
   for (const kd_case& c : cases) {
-    kd_comparison comparison(o, setup, c);
-    if (o.check) comparison.expect();
+    kd_scene_comparison comparison(o, setup, c);
+    if (o.check) comparison.compute_expected_tree();
     table rows = make_table();
     for (const std::string_view allocator : setup.allocators) {
       bar.show(
           static_cast<double>(done++) / static_cast<double>(cases.size() * setup.allocators.size()),
           fmt::format("{}: {}", c.label, allocator));
-      const json answer = comparison.measure(allocator);
-      ok = ok && (measured(answer) || answer.at("outcome") == "skipped") &&
-           answer.at("corrupt") == 0;
+      const json result = comparison.measure(allocator);
+      ok = ok && (measured(result) || result.at("outcome") == "skipped") &&
+           result.at("corrupt") == 0;
       record.point({{"experiment", "kd-tree"},
                     {"allocator", allocator},
                     {"series", allocator},
                     {"x", c.label},
                     {"command", command_line(o, setup, c, allocator)}},
-                   answer);
-      claims.note(allocator, c.label, answer);
-      add_row(rows, allocator, answer);
+                   result);
+      claims.note(allocator, c.label, result);
+      add_row(rows, allocator, result);
     }
     bar.clear();
     if (o.json) continue;
@@ -279,11 +282,11 @@ int run(const options& o) {
     fmt::print("{}", rows.text());
     std::fflush(stdout);
   }
-  for (const bench_claim& c : claims.found()) record.claim(claim_record(c, setup.where));
+  for (const bench_claim& c : claims.found()) record.claim(claim_record(c, setup.environment));
   if (o.json)
     record.print(ok);
   else if (const std::string text = claims_text(claims.found()); !text.empty())
-    fmt::print("\nWhat the paper says, and here:\n\n{}", text);
+    fmt::print("\nClaims of the paper, and the measured values:\n\n{}", text);
   return ok ? exit_success : exit_check_failed;
 }
 
@@ -292,25 +295,27 @@ int run(const options& o) {
 void add_kd_tree(CLI::App& app, action& chosen) {
   const auto o = std::make_shared<options>();
   CLI::App& command = *app.add_subcommand(
-      "kd-tree", "A kd-tree built inside a kernel, with each allocator: time, lists, slowdown");
+      "kd-tree", "Measure a kd-tree build that allocates inside a kernel, with each allocator");
   command
       .add_option("--scene", o->scenes,
-                  "Files .obj or .ply, or tessellated, clustered, thin (default those three)")
+                  "Files (.obj, .ply) or generated scenes (default tessellated,clustered,thin)")
       ->type_name("S,T,...");
   add_count(command, "--triangles", o->triangles,
-            "Of scenes that are made (default 250000 on a GPU, 2000 on the CPU)", 1,
+            "Size of generated scenes (default 250000 on a GPU, 2000 on the CPU)", 1,
             apps::scene::max_triangles);
   add_count(command, "--leaf", o->leaf_size,
-            fmt::format("A node of so many triangles is a leaf (default {})",
+            fmt::format("Maximum number of triangles of a leaf (default {})",
                         apps::kd_limits::default_leaf_size),
             1, apps::scene::max_triangles);
   add_workload_options(command, *o);
   command.footer(
-      "AtomicMalloc is always measured: the slowdown of the others is their time by its time. "
-      "Allocators that free no\nsingle block keep everything until the tree is done. All must "
-      "build the same tree; with --check also the one\nthat a single thread builds, and random "
-      "rays meet in it what they meet among all triangles.\nThe exit code is 1 if a tree was wrong "
-      "or a build did not end well.\n\n"
+      "AtomicMalloc is always measured; it is the baseline of the slowdown. Allocators that cannot "
+      "free single blocks\nkeep all lists until the tree is complete. All allocators must build "
+      "the "
+      "same tree. With --check, that tree\nmust also equal the tree of a sequential reference, and "
+      "random rays must find the same hits as a brute-force\nsearch. Exit code 1: a tree was "
+      "wrong, or "
+      "a build failed.\n\n"
       "Examples:\n"
       "  quarry kd-tree\n"
       "  quarry kd-tree --scene bunny.obj --allocators CFMalloc,ScatterAlloc --check\n"

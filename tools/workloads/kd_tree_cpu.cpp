@@ -1,13 +1,12 @@
 // SPDX-License-Identifier: Apache-2.0
-/// The kd-tree build on the CPU executor.
+/// The kd-tree measurement on the CPU backend.
 
 #include "workloads/kd_tree_run.hpp"
 
 namespace quarry::tool {
 
-kd_tree_measured measure_kd_tree_cpu(const apps::scene& s, const apps::kd_input& input,
-                                     const apps::kd_limits& limits,
-                                     const kd_tree_request& request) {
+kd_tree_result measure_kd_tree_cpu(const apps::scene& s, const apps::kd_input& input,
+                                   const apps::kd_limits& limits, const kd_tree_request& request) {
   return measure_kd_tree_named<cpu>(s, input, limits, request);
 }
 

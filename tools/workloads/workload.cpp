@@ -16,7 +16,7 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::uint64_t least_heap = (1_MiB).value();
+constexpr std::uint64_t min_heap = (1_MiB).value();
 
 }  // namespace
 
@@ -24,25 +24,23 @@ constexpr std::uint64_t least_heap = (1_MiB).value();
 
 void add_workload_options(CLI::App& command, workload_options& o) {
   add_choice(command, "--backend", o.backend, {"cpu", "cuda"},
-             "Where to run (default: a GPU if there is one, else the CPU executor)");
-  command
-      .add_option("--allocators", o.allocators,
-                  "Names that quarry list prints, or all (default all)")
+             "Backend (default: cuda if there is a GPU, else cpu)");
+  command.add_option("--allocators", o.allocators, "Names from quarry list, or all (default all)")
       ->type_name("A,B,...");
   const auto heap = [](const std::string& text) {
     const std::uint64_t n = parse_size(text).value();
-    if (n < least_heap) throw input_error("a heap to measure has 1 MiB at least");
+    if (n < min_heap) throw input_error("the heap must have at least 1 MiB");
     return n;
   };
-  add_parsed(command, "--heap", o.heap, heap, "Bytes to allocate from (default: as the work needs)",
+  add_parsed(command, "--heap", o.heap, heap, "Heap size (default: chosen by the workload)",
              "SIZE");
-  add_count(command, "--repeats", o.repeats, "Timed passes, after one warm-up (default 5)", 1,
-            1000);
-  add_count(command, "--timeout", o.timeout, "Seconds a measurement may take (default 120)", 1,
-            86'400);
-  command.add_flag("--check", o.check, "Also hold the result against that of one thread");
+  add_count(command, "--repeats", o.repeats, "Measured passes, after one warm-up pass (default 5)",
+            1, 1000);
+  add_count(command, "--timeout", o.timeout, "Time limit per data point in seconds (default 120)",
+            1, 86'400);
+  command.add_flag("--check", o.check, "Also compare the result with a sequential reference");
   command.add_flag("--json", o.json, "Print JSON");
-  command.add_option("--out", o.out, "Append a line of JSON for each point to this file")
+  command.add_option("--out", o.out, "Append one line of JSON per data point to this file")
       ->type_name("FILE");
 }
 
@@ -55,23 +53,23 @@ workload_setup resolve_setup(const workload_options& o) {
         setup.allocators.push_back(name);
   setup.backend = choose_backend(o.backend);
   check_heap(o.heap, setup.backend);
-  setup.where = describe(setup.backend);
+  setup.environment = describe(setup.backend);
   return setup;
 }
 
 // ---- measuring ---------------------------------------------------------------------------------
 
-json no_answer(std::string_view outcome, const std::string& note) {
-  json answer = empty_answer();
-  answer["outcome"] = outcome;
-  answer["note"] = note;
-  return answer;
+json missing_result(std::string_view outcome, const std::string& note) {
+  json result = empty_result();
+  result["outcome"] = outcome;
+  result["note"] = note;
+  return result;
 }
 
-bool measured(const json& answer) { return answer.at("outcome") == "ok"; }
+bool measured(const json& result) { return result.at("outcome") == "ok"; }
 
 void measure_in_child(const json& request, std::size_t points, double limit,
-                      const workload_emit& emit) {
+                      const result_sink& emit) {
   child_process child({"/proc/self/exe", std::string(workload_child_command), request.dump()});
   std::size_t done = 0;
   auto state = child_process::read_status::line;
@@ -80,46 +78,46 @@ void measure_in_child(const json& request, std::size_t points, double limit,
     state = child.read_line(line, limit);
     if (state != child_process::read_status::line) break;
     if (!line.starts_with('{')) continue;
-    const json answer = json::parse(line);
-    failed = answer.at("outcome") == "failed";  // the child has ended with it
+    const json result = json::parse(line);
+    failed = result.at("outcome") == "failed";  // the child exits after a failed data point
     ++done;
-    emit(answer);
+    emit(result);
   }
   if (done < points && state == child_process::read_status::timed_out) {
     child.kill();
     (void)child.wait();
     ++done;
-    emit(no_answer("timed out", fmt::format("after {} s", limit)));
+    emit(missing_result("timed out", fmt::format("after {} s", limit)));
   } else if (done < points && state == child_process::read_status::end_of_output) {
     const std::string why = child.wait();
     ++done;
-    emit(no_answer("crashed", why.empty() ? "it said nothing" : why));
+    emit(missing_result("crashed", why.empty() ? "no exit status" : why));
   }
-  for (; done < points; ++done) emit(no_answer("not run", "the one before it was lost"));
+  for (; done < points; ++done) emit(missing_result("not run", "the previous data point was lost"));
 }
 
 int workload_child(const char* text) {
-  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // nobody would read what we find
+  ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // without the parent, the results have no reader
   const json request = json::parse(text);
-  const workload_emit emit = [](const json& answer) {
-    fmt::print("{}\n", answer.dump());
+  const result_sink emit = [](const json& result) {
+    fmt::print("{}\n", result.dump());
     std::fflush(stdout);
   };
   try {
-    (request.at("workload") == "graph" ? answer_graph : answer_kd_tree)(request, emit);
+    (request.at("workload") == "graph" ? run_graph_request : run_kd_tree_request)(request, emit);
   } catch (const std::exception& e) {
-    emit(no_answer("failed", e.what()));
+    emit(missing_result("failed", e.what()));
     return exit_check_failed;
   }
   return exit_success;
 }
 
-// ---- keeping -----------------------------------------------------------------------------------
+// ---- record ------------------------------------------------------------------------------------
 
-workload_record::workload_record(const workload_options& o, const bench_environment& where)
-    : environment_(environment_fields(where)), file_(o.out) {}
+workload_record::workload_record(const workload_options& o, const bench_environment& environment)
+    : environment_(environment_fields(environment)), file_(o.out) {}
 
-void workload_record::keep(const json& line) {
+void workload_record::append(const json& line) {
   file_.add(line);
   lines_.push_back(line);
 }
@@ -127,15 +125,15 @@ void workload_record::keep(const json& line) {
 void workload_record::experiment(const json& description) {
   json line = {{"kind", "experiment"}};
   line.update(description);
-  keep(line);
+  append(line);
 }
 
-void workload_record::point(const json& head, const json& answer) {
+void workload_record::point(const json& head, const json& result) {
   json line = {{"kind", "point"}};
   line.update(head);
   line.update(environment_);
-  line.update(answer);
-  keep(line);
+  line.update(result);
+  append(line);
 }
 
 void workload_record::print(bool ok) const {
@@ -154,15 +152,15 @@ void put_times(json& to, const std::string& name, std::vector<double> times) {
   to["max_" + name] = none ? json() : json(times.back());
 }
 
-json empty_answer() {
-  json answer = {{"outcome", "ok"}, {"note", ""}, {"repeats", 0}};
-  put_times(answer, "ms", {});
-  put_times(answer, "free_ms", {});
-  answer["atomics_per_call"] = nullptr;
-  answer["free_atomics_per_call"] = nullptr;
-  answer["values"] = json::array();
-  for (const char* count : {"failures", "corrupt", "misaligned"}) answer[count] = 0;
-  return answer;
+json empty_result() {
+  json result = {{"outcome", "ok"}, {"note", ""}, {"repeats", 0}};
+  put_times(result, "ms", {});
+  put_times(result, "free_ms", {});
+  result["atomics_per_call"] = nullptr;
+  result["free_atomics_per_call"] = nullptr;
+  result["values"] = json::array();
+  for (const char* count : {"failures", "corrupt", "misaligned"}) result[count] = 0;
+  return result;
 }
 
 std::string short_count(std::uint64_t n) {
@@ -171,6 +169,6 @@ std::string short_count(std::uint64_t n) {
   return std::to_string(n);
 }
 
-std::string hexadecimal(std::uint64_t n) { return fmt::format("{:016x}", n); }
+std::string to_hex(std::uint64_t n) { return fmt::format("{:016x}", n); }
 
 }  // namespace quarry::tool

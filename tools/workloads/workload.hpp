@@ -1,14 +1,13 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// What the commands for whole programs share: their options, a process for each measurement, and
-/// the record.
+/// Common parts of `quarry kd-tree` and `quarry graph`: options, one child process per measurement,
+/// and the record file.
 ///
-///   quarry kd-tree …          for every scene and allocator                quarry workload-cell REQUEST
-///     measure_in_child  ──── a request as JSON ──────────────────────────▶  workload_child
-///                       ◀─── a line of JSON for each point ──────────────
+///   quarry kd-tree …      per scene and allocator              quarry workload-child REQUEST
+///     measure_in_child  ──── request, as JSON ───────────────▶  workload_child
+///                       ◀─── one line of JSON per data point ──
 ///
-/// A program that hangs or crashes costs its point and those after it in the same process; the
-/// record says so.
+/// If a child hangs or crashes, its current data point and the following ones are recorded as lost.
 
 #include "bench/record_file.hpp"
 #include "bench/request.hpp"
@@ -27,14 +26,14 @@ namespace quarry::tool {
 
 using json = nlohmann::ordered_json;
 
-inline constexpr std::string_view workload_child_command = "workload-cell";
+inline constexpr std::string_view workload_child_command = "workload-child";
 
-// ---- options and what they mean ----------------------------------------------------------------
+// ---- options -----------------------------------------------------------------------------------
 
 struct workload_options {
   std::string backend;
   std::string allocators = "all";
-  std::uint64_t heap = 0;  // bytes; 0: as the work needs
+  std::uint64_t heap = 0;  // bytes; 0: chosen by the workload
   std::uint64_t repeats = 5;
   std::uint64_t timeout = 120;  // seconds
   bool check = false;
@@ -43,9 +42,10 @@ struct workload_options {
 };
 void add_workload_options(CLI::App& command, workload_options& o);
 
+/// The options, resolved: where to run, and with which allocators.
 struct workload_setup {
   backend_info backend;
-  bench_environment where;
+  bench_environment environment;
   std::vector<std::string_view> allocators;
 
   bool gpu() const { return backend.name == "cuda"; }
@@ -55,57 +55,59 @@ workload_setup resolve_setup(const workload_options& o);
 
 // ---- measuring ---------------------------------------------------------------------------------
 
-/// Called with what was measured at a point.
-using workload_emit = std::function<void(const json&)>;
+/// Receives the result of each data point.
+using result_sink = std::function<void(const json&)>;
 
-/// Emits the answers to a request of so many points; where there is none, an outcome and a note
-/// that say why.
+/// Executes a request for `points` data points in a child process with a time limit in seconds, and
+/// emits one result per data point. A missing result has an outcome and a note with the reason.
 void measure_in_child(const json& request, std::size_t points, double limit,
-                      const workload_emit& emit);
-/// Whether an answer holds figures.
-bool measured(const json& answer);
-/// One that does not.
-json no_answer(std::string_view outcome, const std::string& note);
+                      const result_sink& emit);
+/// Returns whether a result contains measurements.
+bool measured(const json& result);
+/// Returns a result without measurements.
+json missing_result(std::string_view outcome, const std::string& note);
 
-/// The child: does a request and writes its answers to stdout. Returns an exit code.
+/// Main function of the child: executes a request and writes its results to stdout. Returns an exit
+/// code.
 int workload_child(const char* request);
 
-/// What the child does, by the name in the request. They may throw; what was emitted counts.
-void answer_kd_tree(const json& request, const workload_emit& emit);
-void answer_graph(const json& request, const workload_emit& emit);
+/// Execute a request of each workload. May throw; results emitted before the exception are valid.
+void run_kd_tree_request(const json& request, const result_sink& emit);
+void run_graph_request(const json& request, const result_sink& emit);
 
-// ---- keeping -----------------------------------------------------------------------------------
+// ---- record ------------------------------------------------------------------------------------
 
-/// Lines of JSON that describe themselves: what an experiment is, before its first point, then the
-/// points.
+/// A sequence of JSON lines: the description of an experiment, followed by its data points.
 class workload_record {
  public:
-  /// Throws input_error where the file can not be written.
-  workload_record(const workload_options& o, const bench_environment& where);
+  /// Throws input_error if the file cannot be written.
+  workload_record(const workload_options& o, const bench_environment& environment);
 
   void experiment(const json& description);
-  /// `head`: experiment, allocator, series, x, command. The answer's fields follow the environment.
-  void point(const json& head, const json& answer);
-  void claim(const json& line) { keep(line); }
-  /// --json: everything as one document.
+  /// Appends a data point: `head` (experiment, allocator, series, x, command), the fields of the
+  /// environment, then those of the result.
+  void point(const json& head, const json& result);
+  void claim(const json& line) { append(line); }
+  /// Prints all lines as one JSON document (--json).
   void print(bool ok) const;
 
  private:
-  void keep(const json& line);
+  void append(const json& line);
 
   json environment_;
   record_file file_;
   json lines_ = json::array();
 };
 
-/// ms, min_ms, max_ms of times in milliseconds; free_ms and so on for another name.
+/// Adds median, minimum and maximum of times in milliseconds, as `name`, least_`name` and
+/// most_`name`.
 void put_times(json& to, const std::string& name, std::vector<double> times);
-/// The keys that points of all experiments have, with nothing measured.
-json empty_answer();
+/// Returns a result with the fields that all experiments have, and no measurements.
+json empty_result();
 
 /// "20k", "2M", "12345".
 std::string short_count(std::uint64_t n);
-/// 16 digits: numbers of JSON do not hold 64 bits everywhere.
-std::string hexadecimal(std::uint64_t n);
+/// Returns 16 hexadecimal digits, since JSON numbers are limited to 53 bits in some readers.
+std::string to_hex(std::uint64_t n);
 
 }  // namespace quarry::tool

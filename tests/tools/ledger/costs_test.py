@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""scripts/costs sees a cost that changed, and never guesses registers.
+"""Checks that scripts/costs detects changed costs and does not compare registers across compilers.
 
 usage: costs_test.py SCRIPT PROGRAM
 """
@@ -13,7 +13,7 @@ import unittest
 
 SCRIPT = PROGRAM = ""
 
-# Says what nvcc says, for as many probes as it is told.
+# Prints the output of nvcc for the given number of probes.
 FAKE_NVCC = """#!/bin/sh
 if [ "$1" = --version ]; then echo 'Cuda compilation tools, release 13.0, V{version}'; exit 0; fi
 i=0
@@ -59,18 +59,18 @@ class Costs(unittest.TestCase):
         self.assertIn(before, text)
         self.ledger.write_text(text.replace(before, after, 1))
 
-    def test_a_fresh_ledger_holds(self):
+    def test_a_new_ledger_is_up_to_date(self):
         result = self.costs("--check", "--nvcc", self.nvcc("13.0.1"))
         self.assertEqual(result.returncode, 0, result.stdout)
 
-    def test_a_changed_count_is_seen(self):
+    def test_a_changed_count_is_detected(self):
         self.change('"atomics": 256', '"atomics": 255')
         for more in ([], ["--only", "counts"]):
             result = self.costs("--check", "--nvcc", self.nvcc("13.0.1"), *more)
             self.assertEqual(result.returncode, 1)
             self.assertIn('"atomics": 255', result.stdout)
 
-    def test_a_changed_register_count_is_seen(self):
+    def test_a_changed_register_count_is_detected(self):
         self.change('"registers": 41', '"registers": 39')
         result = self.costs("--check", "--only", "registers", "--nvcc", self.nvcc("13.0.1"))
         self.assertEqual(result.returncode, 1)
@@ -82,13 +82,13 @@ class Costs(unittest.TestCase):
             self.assertEqual(self.read()["allocators"][name]["registers"], 40 + place)
             self.assertEqual(self.read()["allocators"][name]["stack"], 8)
 
-    def test_another_compiler_is_not_compared(self):
+    def test_registers_of_another_compiler_are_not_compared(self):
         self.change('"registers": 41', '"registers": 39')
         result = self.costs("--check", "--only", "registers", "--nvcc", self.nvcc("13.0.2"))
         self.assertEqual(result.returncode, 77)
         self.assertIn("this is nvcc 13.0.2", result.stdout)
 
-    def test_a_new_compiler_is_written_down(self):
+    def test_a_new_compiler_is_recorded(self):
         self.assertEqual(self.costs("--nvcc", self.nvcc("14.1.0")).returncode, 0)
         self.assertEqual(self.read()["nvcc"], "14.1.0")
 
@@ -97,17 +97,17 @@ class Costs(unittest.TestCase):
         self.assertEqual(self.costs("--only", "counts").returncode, 0)
         self.assertEqual(self.read(), before)
 
-    def test_a_probe_without_an_answer_is_an_error(self):
+    def test_a_probe_without_output_is_an_error(self):
         result = self.costs("--nvcc", self.nvcc("13.0.1", probes=len(self.names) - 1))
         self.assertEqual(result.returncode, 2)
         self.assertIn(self.names[-1], result.stderr)
 
-    def test_a_page_edited_by_hand_is_seen(self):
+    def test_a_page_edited_by_hand_is_detected(self):
         page = self.folder / "costs.md"
         page.write_text(page.read_text().replace("| AtomicMalloc | 1 |", "| AtomicMalloc | 0 |", 1))
         self.assertEqual(self.costs("--check", "--only", "counts").returncode, 1)
 
-    def test_a_program_that_is_not_there_is_an_error(self):
+    def test_a_missing_program_is_an_error(self):
         result = subprocess.run([sys.executable, SCRIPT, "--quarry", "/nonexistent/quarry"],
                                 capture_output=True, text=True, timeout=100)
         self.assertEqual(result.returncode, 2)
