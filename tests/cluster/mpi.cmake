@@ -8,7 +8,9 @@ endif()
 # The memory of workers, in processes created by fork, without MPI.
 quarry_test(cluster_worker_memory_test
   SOURCES worker_memory_test.cpp LIBRARIES quarry::cluster_core)
-target_include_directories(cluster_worker_memory_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
+if(TARGET cluster_worker_memory_test)
+  target_include_directories(cluster_worker_memory_test PRIVATE "${PROJECT_SOURCE_DIR}/src")
+endif()
 
 if(NOT QUARRY_MPI_TESTS)
   return()
