@@ -110,7 +110,7 @@ TEST(Heap, ThatWasMovedFromServesAgainOnceAHeapIsAssignedToIt) {
 struct point {
   std::uint32_t x;
   std::uint32_t y;
-  constexpr point(std::uint32_t a, std::uint32_t b) : x(a), y(b) {}
+  QUARRY_DEVICE constexpr point(std::uint32_t a, std::uint32_t b) : x(a), y(b) {}
 };
 struct swap_coordinates {
   point* p;

@@ -56,7 +56,7 @@ class arena_trial {
     if (problem.empty()) problem = check_end_state();
     return problem;
   }
-  std::uint64_t served = 0, refused = 0;
+  std::uint64_t served = 0, failed = 0;
 
  private:
   static constexpr std::uint32_t max_allocs = 32;
@@ -164,7 +164,7 @@ class arena_trial {
 
   std::string check_end_state() {
     served += shadow_.served;
-    refused += shadow_.failed;
+    failed += shadow_.failed;
     if (std::string problem = sandbox_.check_guards(); !problem.empty()) return problem;
     if (std::string problem = sandbox_.heap().check_invariants(); !problem.empty()) return problem;
     const heap_statistics s = sandbox_.heap().statistics();

@@ -10,18 +10,18 @@ namespace quarry {
 
 enum class region_status : std::uint8_t {
   ok,
-  out_of_memory,   // no run of slabs is long enough, or the metadata is full
-  too_large,       // more than the whole address range
-  zero_size,       // an object has at least one byte
-  bad_alignment,   // not a power of two, or larger than a page
-  not_ours,        // the address lies outside the range, or in a slab without objects
-  not_an_object,   // no live object starts at the address
-  stale_region,    // the region was destroyed, or never existed
-  is_root,         // the root exists as long as the tree
-  too_many,        // all region numbers are in use
-  mismatch,        // transfer: the two workers name different regions or objects
-  no_such_worker,  // transfer: the peer's number is too large, or the caller's own
-  no_region,       // the handle owns no region: it was moved from, released or handed over
+  out_of_memory,      // no run of slabs is long enough, or the metadata is full
+  too_large,          // more than the whole address range
+  zero_size,          // an object has at least one byte
+  bad_alignment,      // not a power of two, or larger than a page
+  not_ours,           // the address lies outside the range, or in a slab without objects
+  not_an_object,      // no live object starts at the address
+  stale_region,       // the region was destroyed, or never existed
+  is_root,            // the root exists as long as the tree
+  too_many,           // all region numbers are in use
+  mismatch,           // transfer: the two workers name different regions or objects
+  no_such_worker,     // transfer: the peer's number is too large, or the caller's own
+  no_region,          // the handle owns no region: it was moved from, released or handed over
   malformed_message,  // a message between nodes of a cluster could not be decoded
 };
 inline constexpr std::uint64_t last_region_status =

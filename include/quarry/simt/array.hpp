@@ -67,8 +67,8 @@ struct memory<cuda> {
   static void release(void* p, std::uint64_t) noexcept { (void)cudaFree(p); }
   static void copy(void* to, const void* from, std::uint64_t size, stream_ref<cuda> stream = {}) {
     if (size == 0) return;
-    if (!stream.names_stream())
-      return check_cuda(cudaMemcpy(to, from, size, cudaMemcpyDefault), "copying memory");
+    // cudaMemcpy from pageable memory may return before the last bytes have arrived on the device,
+    // and a non-blocking stream does not wait for them. So both forms synchronize.
     check_cuda(cudaMemcpyAsync(to, from, size, cudaMemcpyDefault, stream.get()), "copying memory");
     stream.synchronize();
   }

@@ -1,10 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
-"""What a kernel with one malloc and one free of the default heap calls.
+"""Lists the functions that a kernel with one malloc and one free of the default heap calls.
 
-One lane acts for its warp there, and on an H200 lanes did not always meet again behind a call by one
-of them (docs/design/slab.md). So only what lanes call for themselves, or all of a company together, may be called;
-and what one lane calls last in free, where nobody waits for it.
+In the default heap one lane acts for its warp. On an H200 the lanes of a warp did not always reconverge
+after a function call by one of them (docs/design/slab.md). So a kernel may call out of line only what
+each lane calls for itself, what all active lanes call together, and what one lane calls last in free,
+when no other lane waits for it.
 """
 import argparse
 import pathlib
