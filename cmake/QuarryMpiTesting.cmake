@@ -29,7 +29,8 @@ function(quarry_mpi_test test)
   if(arg_RANKS GREATER QUARRY_MPI_MOST_RANKS)
     return()
   endif()
-  cmake_path(GET CMAKE_CURRENT_SOURCE_DIR FILENAME folder)
+  # The label is the folder below tests/, as for other tests.
+  string(REGEX REPLACE ".*/tests/([^/]+).*" "\\1" folder "${CMAKE_CURRENT_SOURCE_DIR}")
   add_test(NAME ${test} COMMAND ${QUARRY_MPI_LAUNCH} -n ${arg_RANKS} ${arg_COMMAND})
   set_tests_properties(${test} PROPERTIES
     LABELS "${folder};mpi" PROCESSORS 2 RUN_SERIAL ON TIMEOUT ${QUARRY_TEST_TIMEOUT}

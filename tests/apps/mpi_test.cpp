@@ -4,7 +4,7 @@
 #include "apps/list_exchange/mpi.hpp"
 #include "apps/barnes_hut/barnes_hut.hpp"
 #include "apps/delaunay/delaunay.hpp"
-#include "cluster/mpi_main.hpp"
+#include "cluster/mpi/main.hpp"
 
 namespace quarry::cluster {
 namespace {

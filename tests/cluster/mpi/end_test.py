@@ -2,7 +2,7 @@
 # SPDX-License-Identifier: Apache-2.0
 """Ends clusters in regular and irregular ways; checks exit codes, messages, and that they end.
 
-    mpi_end_test.py PROGRAM MPIRUN [OPTION...]
+    end_test.py PROGRAM MPIRUN [OPTION...]
 """
 import re
 import subprocess

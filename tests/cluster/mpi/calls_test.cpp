@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Every call of a worker, over real processes.
-#include "mpi_main.hpp"
+#include "main.hpp"
 
 #include <algorithm>
 #include <array>

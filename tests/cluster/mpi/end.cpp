@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-// A cluster that ends in the way its argument names; mpi_end_test.py checks the output.
+// A cluster that ends in the way its argument names; end_test.py checks the output.
 #include <quarry/cluster/detail/mpi.hpp>
 #include <quarry/cluster/run.hpp>
 

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // Regions that travel between real processes, with their pointers.
-#include "mpi_main.hpp"
+#include "main.hpp"
 
 #include <array>
 #include <cstring>

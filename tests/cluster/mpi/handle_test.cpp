@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster::region, the handle, over real processes.
-#include "mpi_main.hpp"
+#include "main.hpp"
 
 #include <algorithm>
 #include <map>
