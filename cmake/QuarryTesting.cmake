@@ -65,7 +65,7 @@ function(quarry_test name)
       target_compile_options(${program} PRIVATE -UNDEBUG)  # assert() is active in every build type
       if(NOT arg_OPTIMIZED)
         target_compile_options(${program} PRIVATE
-          "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo>>:-Og>")
+          "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo,Debug>>:-Og>")
       endif()
       target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     endif()

@@ -54,8 +54,7 @@ struct chart_curve {
   std::vector<chart_point> points;
 };
 
-/// lines: curves with markers. bars: grouped bars. layers: stacked bars. table:
-/// no chart.
+/// lines: curves with markers. bars: grouped bars. layers: stacked bars. table: no chart.
 enum class chart_form : std::uint8_t { lines, bars, layers, table };
 
 struct chart {
@@ -65,9 +64,8 @@ struct chart {
   std::vector<chart_curve> curves;
 };
 
-/// Line colours for a white and for a nearly black background. The first eight
-/// are distinguishable with colour vision deficiency; markers and dashes
-/// distinguish the others.
+/// Line colours for a white and for a nearly black background. The first eight are distinguishable
+/// with colour vision deficiency; markers and dashes distinguish the others.
 inline constexpr unsigned chart_colours = 11;
 inline constexpr std::string_view light_colours[chart_colours] = {
     "#0067a5", "#d0570a", "#00805a", "#b0357f", "#857000", "#2e8fc4",
@@ -79,8 +77,8 @@ inline constexpr std::string_view dark_colours[chart_colours] = {
 inline constexpr unsigned chart_markers = 7;  // circle, triangle, square, diamond, cross, star, bar
 inline constexpr std::string_view chart_dashes[] = {"", "7 3", "2 3", "9 3 2 3", "4 2"};
 
-/// Returns the style of a variant (0: the plain form) of an allocator family. A
-/// family has a colour and a marker, a variant has a dash.
+/// Returns the style of a variant (0: the plain form) of an allocator family. A family has a colour
+/// and a marker, a variant has a dash.
 inline curve_style style_of(unsigned family, unsigned variant) {
   constexpr unsigned dashes = std::size(chart_dashes);
   return {family % chart_colours,

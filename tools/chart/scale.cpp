@@ -16,8 +16,7 @@ namespace {
 
 constexpr std::size_t max_measured_ticks = 24;
 
-/// Returns the smallest number of the form {1, 2, 5} * 10^k that is at least
-/// `least`.
+/// Returns the smallest number of the form {1, 2, 5} * 10^k that is at least `least`.
 double round_step(double least) {
   const double power = std::pow(10, std::floor(std::log10(least)));
   for (const double factor : {1.0, 2.0, 5.0})

@@ -31,8 +31,7 @@ groups groups_of(const chart& c) {
   return g;
 }
 
-/// The values at the two ends of a bar. A layer starts where the layer below it
-/// ends.
+/// The values at the two ends of a bar. A layer starts where the layer below it ends.
 struct value_range {
   double from, to;
 };

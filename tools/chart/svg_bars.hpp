@@ -6,8 +6,7 @@
 
 namespace quarry::tool {
 
-/// Vertical bars: at each x value the bars of all curves, side by side or, as
-/// layers, stacked.
+/// Vertical bars: at each x value the bars of all curves, side by side or, as layers, stacked.
 svg_picture vertical_bars(const chart& c);
 
 /// Horizontal bars: one per curve, the shortest first.

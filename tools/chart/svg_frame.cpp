@@ -20,8 +20,7 @@ double text_width(std::string_view text) {
                             text.begin(), text.end(), [](char c) { return (c & 0xc0) != 0x80; }));
 }
 
-/// Moves the y coordinates apart by at least a row, inside the frame if they
-/// fit.
+/// Moves the y coordinates apart by at least a row, inside the frame if they fit.
 std::vector<double> without_overlap(std::vector<double> wanted, const svg_frame& f) {
   std::vector<std::size_t> order(wanted.size());
   std::iota(order.begin(), order.end(), std::size_t{0});

@@ -12,8 +12,8 @@ namespace {
 
 constexpr double radius = 3.6;
 
-/// A group at (x, y) with the marker. Without `visible` the group is empty; it
-/// still tells the position of the point.
+/// A group at (x, y) with the marker. Without `visible` the group is empty; it still tells the
+/// position of the point.
 std::string marker(const curve_style& style, const svg_mark& m, std::string_view attributes,
                    bool visible) {
   const marker_outline& o = marker_outlines[style.marker];

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Curves, markers and bars in the coordinates of a picture. They are drawn in
-/// `currentColor`, the colour of their curve's group.
+/// Curves, markers and bars in the coordinates of a picture. They are drawn in `currentColor`, the
+/// colour of their curve's group.
 
 #include "chart/chart.hpp"
 
@@ -14,8 +14,8 @@ namespace quarry::tool {
 
 inline constexpr std::string_view fault_colour = "#d00000";
 
-/// The outline of a marker as an SVG path around (0, 0), in units of its
-/// radius. Open outlines are stroked, closed ones filled.
+/// The outline of a marker as an SVG path around (0, 0), in units of its radius. Open outlines are
+/// stroked, closed ones filled.
 struct marker_outline {
   std::string_view path;
   bool open;
@@ -50,8 +50,7 @@ struct svg_box {
 std::string svg_bar(const curve_style& style, point_state state, const svg_box& box,
                     std::string_view attributes = "");
 
-/// Draws the error bar of a bar. Returns "" if an end is missing or the ends
-/// nearly coincide.
+/// Draws the error bar of a bar. Returns "" if an end is missing or the ends nearly coincide.
 std::string svg_error_bar(double x1, double y1, double x2, double y2);
 
 /// Draws the cross of a lost point on the x axis.

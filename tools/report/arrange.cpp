@@ -1,6 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Arranges records: backends, runs, and a figure for each experiment and
-/// backend.
+/// Arranges records: backends, runs, and a figure for each experiment and backend.
 
 #include "report/arrange.hpp"
 
@@ -25,8 +24,7 @@ std::string slug_of(const std::string& text) {
   return slug.empty() ? "x" : slug;
 }
 
-/// GPUs come first, then the CPU executor, then all others, each in the order
-/// of the files.
+/// GPUs come first, then the CPU executor, then all others, each in the order of the files.
 std::vector<backend> backends_of(const std::vector<record>& points) {
   std::vector<backend> all;
   for (const record& r : points) {
@@ -55,8 +53,7 @@ std::size_t backend_of(const document& d, const json& line) {
   return static_cast<std::size_t>(at - d.backends.begin());
 }
 
-/// Claims and maps that name a backend without a device refer to all backends
-/// of that kind.
+/// Claims and maps that name a backend without a device refer to all backends of that kind.
 std::vector<std::size_t> backends_named(const document& d, const json& line) {
   const std::string kind = text_of(line, "backend"), device = text_of(line, "device");
   std::vector<std::size_t> named;
@@ -67,8 +64,8 @@ std::vector<std::size_t> backends_named(const document& d, const json& line) {
   return named;
 }
 
-/// Returns the newest of the points that have experiment, backend, series and x
-/// in common; of several with the same date the last.
+/// Returns the newest of the points that have experiment, backend, series and x in common; of
+/// several with the same date the last.
 std::vector<const record*> newest(const std::vector<record>& points) {
   std::map<std::vector<std::string>, const record*> newest_at;
   const auto newest_like = [&](const record& r) -> const record*& {
@@ -120,8 +117,8 @@ claim claim_of(const document& d, const json& line) {
   return c;
 }
 
-/// Replaces a description by a later one and keeps the measures of both:
-/// backends may differ in what they measure.
+/// Replaces a description by a later one and keeps the measures of both: backends may differ in
+/// what they measure.
 void merge_description(json& before, const json& line) {
   json y = line.value("y", json::array());
   for (const json& old : before.value("y", json::array())) {
@@ -132,8 +129,8 @@ void merge_description(json& before, const json& line) {
   before["y"] = std::move(y);
 }
 
-/// Returns the description of each experiment that has points. An experiment
-/// without a description gets a default one.
+/// Returns the description of each experiment that has points. An experiment without a description
+/// gets a default one.
 std::vector<json> described(const records& all, const std::vector<const record*>& points) {
   std::vector<json> in_order;
   std::map<std::string, std::size_t> index;

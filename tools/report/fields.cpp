@@ -23,8 +23,7 @@ bool is_percentile(std::string_view field) {
                             field.find_first_not_of("0123456789", 1) == std::string_view::npos);
 }
 
-/// Guesses from unit and name whether less or more is better, for records that
-/// do not tell.
+/// Guesses from unit and name whether less or more is better, for records that do not tell.
 direction guess(const std::string& field, const std::string& name, const std::string& unit) {
   constexpr std::array<std::string_view, 7> times = {"ns", "us",     "µs",    "ms",
                                                      "s",  "cycles", "clocks"};

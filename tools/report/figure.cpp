@@ -19,8 +19,7 @@ namespace {
 
 std::string family_of(const std::string& name) { return name.substr(0, name.find('-')); }
 
-/// Returns the x axis of the experiment: a category axis if a point has a
-/// string as x.
+/// Returns the x axis of the experiment: a category axis if a point has a string as x.
 chart_axis x_axis_of(const json& experiment, const std::vector<const json*>& points) {
   chart_axis axis = axis_of(experiment.value("x", json()), axis_scale::linear);
   const bool has_strings = std::any_of(points.begin(), points.end(), [](const json* p) {
@@ -94,10 +93,9 @@ void add_list(chart& c, const json& point, const measure& m, const std::string& 
     curve.points.push_back({0, missing, missing, missing, state});
 }
 
-/// An allocator has the same style in all figures. Its settings ("XMalloc, 4
-/// FIFOs") get the dashes that its family does not use in this chart. If a
-/// family needs more dashes than exist, every curve of the chart gets a colour
-/// of its own.
+/// An allocator has the same style in all figures. Its settings ("XMalloc, 4 FIFOs") get the dashes
+/// that its family does not use in this chart. If a family needs more dashes than exist, every
+/// curve of the chart gets a colour of its own.
 void make_distinct(std::vector<chart_curve>& curves, style_table& styles) {
   const auto is_setting = [](const chart_curve& c) {
     return !c.owner.empty() && c.name != c.owner;
@@ -258,8 +256,8 @@ figure figure_of(const json& experiment, const std::vector<const json*>& points,
   const json measures = experiment.value("y", json::array());
   for (const json& y : measures.empty() ? default_measures() : measures)
     f.views.push_back(view_of(experiment, measure_of(y), points, styles));
-  // Measures without a value are left out. If no measure has one, the first
-  // view shows the lost points.
+  // Measures without a value are left out. If no measure has one, the first view shows the lost
+  // points.
   if (std::any_of(f.views.begin(), f.views.end(), has_values))
     std::erase_if(f.views, [](const view& v) { return !has_values(v); });
   else

@@ -55,8 +55,7 @@ grid grid_of(const view& v, std::size_t columns) {
 grid grid_of(const figure& f) {
   grid g;
   if (f.views.empty()) return g;
-  // A view may lack points that another view has: the rows are collected from
-  // all views.
+  // A view may lack points that another view has: the rows are collected from all views.
   struct key {
     std::string x_text, series;
     auto operator<=>(const key&) const = default;

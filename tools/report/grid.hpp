@@ -18,9 +18,8 @@ struct grid {
   std::vector<std::vector<grid_cell>> rows;
 };
 
-/// Returns a table with a row per curve and a column per x value. If there are
-/// more than `columns` x values, the table has evenly spaced ones, the first
-/// and the last included.
+/// Returns a table with a row per curve and a column per x value. If there are more than `columns`
+/// x values, the table has evenly spaced ones, the first and the last included.
 grid grid_of(const view& v, std::size_t columns);
 
 /// Returns a table with a row per x value and curve, and a column per measure.

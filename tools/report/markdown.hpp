@@ -12,16 +12,15 @@ namespace quarry::tool::report {
 std::string picture_name(const figure& f, const view& v);
 std::string picture_name(const heap_picture& m, std::size_t number);
 
-/// Draws every view and heap map into `folder`, which is created if it does not
-/// exist. Returns the number of pictures.
+/// Draws every view and heap map into `folder`, which is created if it does not exist. Returns the
+/// number of pictures.
 std::size_t write_pictures(const document& d, const std::string& folder);
 
-/// Returns the report. `pictures` is the path from the text to the folder of
-/// the pictures; with an empty path the report shows none.
+/// Returns the report. `pictures` is the path from the text to the folder of the pictures; with an
+/// empty path the report shows none.
 std::string markdown_of(const document& d, const std::string& title, const std::string& pictures);
 
-/// Returns the first part of the report: runs, rankings and the claims of the
-/// papers.
+/// Returns the first part of the report: runs, rankings and the claims of the papers.
 std::string summary_of(const document& d, const std::string& title);
 
 }  // namespace quarry::tool::report

@@ -7,6 +7,7 @@
 #include <fmt/format.h>
 
 #include <algorithm>
+#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -22,6 +23,21 @@ bool is_compared(const chart_curve& curve, compared_allocators which) {
     general = type::can.frees_one && !type::can.overwrites;
   });
   return which == compared_allocators::all || general;
+}
+
+/// Whether the CPU executor counts the work of the allocator.
+bool has_counts(const chart_curve& curve) {
+  bool counted = true;
+  visit_allocator(curve.owner, [&](auto entry) { counted = decltype(entry)::type::can.owns_pool; });
+  return counted;
+}
+
+bool is_count(const view& v) { return v.field.find("atomics") != std::string::npos; }
+
+/// Whether the values of the view are times.
+bool is_time(const view& v) {
+  constexpr std::array<std::string_view, 6> units = {"ns", "us", "µs", "ms", "s", "cycles"};
+  return std::find(units.begin(), units.end(), v.picture.y.unit) != units.end();
 }
 
 bool is_sound(const chart_curve& curve) {
@@ -51,8 +67,7 @@ values values_of(const std::vector<const chart_curve*>& curves, direction better
   return at;
 }
 
-/// Returns the slowdown of `mine` against `best`, over the x values where both
-/// have one.
+/// Returns the slowdown of `mine` against `best`, over the x values where both have one.
 standing compare(const values& at, const chart_curve* mine, const chart_curve* best,
                  direction better) {
   standing s{mine->name, mine->owner, 1, 0};
@@ -67,8 +82,8 @@ standing compare(const values& at, const chart_curve* mine, const chart_curve* b
   return s;
 }
 
-/// Multiplies the slowdowns of a ranking into the products; summarise() takes
-/// the root. Returns whether the ranking holds an allocator.
+/// Multiplies the slowdowns of a ranking into the products; summarise() takes the root. Returns
+/// whether the ranking holds an allocator.
 bool add_to(std::map<std::string, overall>& by_allocator, const document& d, const ranking& r) {
   std::map<std::string, double> best_series;
   for (const standing& s : r.complete) best_series.try_emplace(s.allocator, s.slowdown);
@@ -93,7 +108,7 @@ ranking rank(const view& v, compared_allocators which) {
   ranking r;
   std::vector<const chart_curve*> curves;
   for (const chart_curve& curve : v.picture.curves) {
-    if (!is_compared(curve, which)) continue;
+    if (!is_compared(curve, which) || (is_count(v) && !has_counts(curve))) continue;
     if (is_sound(curve))
       curves.push_back(&curve);
     else
@@ -133,8 +148,10 @@ std::vector<ranking> rank_all(const document& d, compared_allocators which) {
   for (std::size_t e = 0; e < d.experiments.size(); ++e)
     for (std::size_t f = 0; f < d.experiments[e].figures.size(); ++f) {
       const std::vector<view>& views = d.experiments[e].figures[f].views;
+      const std::string& kind = d.backends[d.experiments[e].figures[f].backend].kind;
       for (std::size_t i = 0; i < views.size(); ++i) {
         if (views[i].better == direction::none) continue;
+        if (is_time(views[i]) && kind == "cpu") continue;
         ranking r = rank(views[i], which);
         if (r.complete.size() + r.partial.size() + r.unsound.size() < 2) continue;
         r.main = all.empty() || all.back().experiment != e || all.back().figure != f;

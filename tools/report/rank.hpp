@@ -2,19 +2,19 @@
 #pragma once
 /// Ranks allocators per workload and over all workloads.
 ///
-/// In a view, the slowdown of a curve is the geometric mean, over the x values,
-/// of its value divided by the value of the first curve. The first curve is the
-/// one for which all slowdowns are at least 1.
+/// In a view, the slowdown of a curve is the geometric mean, over the x values, of its value
+/// divided by the value of the first curve. The first curve is the one for which all slowdowns are
+/// at least 1.
 ///
-/// - An x value counts if at least half of the curves have a value there. A
-/// curve that lacks a value at
-///   such an x is listed as partial.
+/// - An x value counts if at least half of the curves have a value there. A curve that lacks a value
+///   at such an x is listed as partial.
 /// - A curve with a lost or unsound point is not ranked.
-/// - Where less is better, a point with failed allocations counts only if no
-/// curve is free of failed
+/// - Where less is better, a point with failed allocations counts only if no curve is free of failed
 ///   allocations at that x: fewer blocks take less time.
-/// - A view in which less is better and a value is 0 or less is not ranked: no
-/// ratio to 0 exists.
+/// - A view in which less is better and a value is 0 or less is not ranked: no ratio to 0 exists.
+/// - Times of the CPU executor are not ranked, because they say nothing about a GPU. Its counts are:
+///   atomics per call, fragmentation, usable fraction. An allocator whose work the executor cannot
+///   see (system_heap) has no counts.
 
 #include "report/report.hpp"
 
@@ -23,9 +23,8 @@
 
 namespace quarry::tool::report {
 
-/// Which allocators are ranked. General-purpose allocators free single blocks
-/// and never return memory in use; allocators that this program does not know
-/// count as general-purpose.
+/// Which allocators are ranked. General-purpose allocators free single blocks and never return
+/// memory in use; allocators that this program does not know count as general-purpose.
 enum class compared_allocators : std::uint8_t { all, general };
 
 struct standing {
@@ -47,8 +46,7 @@ ranking rank(const view& v, compared_allocators which);
 /// Ranks every view that has a direction and at least two curves to compare.
 std::vector<ranking> rank_all(const document& d, compared_allocators which);
 
-/// The standing of an allocator over all experiments of a backend, by their
-/// first measure.
+/// The standing of an allocator over all experiments of a backend, by their first measure.
 struct overall {
   std::string allocator;
   double slowdown = 1;  // geometric mean

@@ -1,6 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
-/// Reads records from files: one JSON object per line, plain or compressed with
-/// gzip. Every error names the file and the line.
+/// Reads records from files: one JSON object per line, plain or compressed with gzip. Every error
+/// names the file and the line.
 
 #include "common/parse.hpp"
 #include "report/report.hpp"
@@ -19,8 +19,7 @@ namespace {
   throw input_error(fmt::format("{}: {}", r.origin, reason));
 }
 
-/// The fields that later stages read as strings must be strings, null or
-/// absent.
+/// The fields that later stages read as strings must be strings, null or absent.
 void check_string_fields(const record& r) {
   for (const char* key :
        {"id", "experiment", "title", "source", "form", "note", "allocator", "series", "backend",
@@ -37,8 +36,8 @@ void require_field(const record& r, const char* kind, const char* key) {
     reject(r, fmt::format("a record of kind \"{}\" needs \"{}\"", kind, key));
 }
 
-/// Appends the record to the list of its kind. Kinds that this program does not
-/// know are ignored, so that it can read files of later versions.
+/// Appends the record to the list of its kind. Kinds that this program does not know are ignored,
+/// so that it can read files of later versions.
 void add_record(record&& r, records& all) {
   check_string_fields(r);
   if (!r.line.contains("kind")) reject(r, "the record has no \"kind\"");
@@ -64,8 +63,7 @@ void add_record(record&& r, records& all) {
   }
 }
 
-/// Returns the content of a file. zlib passes files that are not compressed
-/// through unchanged.
+/// Returns the content of a file. zlib passes files that are not compressed through unchanged.
 std::string content_of(const std::string& name) {
   if (std::filesystem::is_directory(name)) throw input_error("cannot read " + name);
   const std::unique_ptr<gzFile_s, decltype(&gzclose)> file(gzopen(name.c_str(), "rb"), &gzclose);

@@ -3,10 +3,9 @@
 /// The data of `quarry report`, from records to what the page shows.
 ///
 ///   read        files -> records           report/read.cpp
-///   arrange     records -> document        report/arrange.cpp,
-///   report/figure.cpp rank        document -> rankings       report/rank.cpp
-///   write       page, Markdown, pictures   report/page.cpp,
-///   report/markdown.cpp
+///   arrange     records -> document        report/arrange.cpp, report/figure.cpp
+///   rank        document -> rankings       report/rank.cpp
+///   write       page, Markdown, pictures   report/page.cpp, report/markdown.cpp
 ///
 /// docs/report.md describes the records.
 
@@ -58,8 +57,7 @@ struct view {
   std::size_t not_shown = 0;  // zeros, which a logarithmic axis cannot show
 };
 
-/// A note about data points of a series: faults, and why points were not
-/// measured.
+/// A note about data points of a series: faults, and why points were not measured.
 struct remark {
   point_state state = point_state::good;
   std::string series, what;
@@ -109,8 +107,8 @@ struct document {
   std::size_t replaced = 0;  // data points that a newer record of the same x value replaces
 };
 
-/// Throws input_error if a file cannot be read, if a line is not a valid
-/// record, or if the files hold neither data points nor maps nor claims.
+/// Throws input_error if a file cannot be read, if a line is not a valid record, or if the files
+/// hold neither data points nor maps nor claims.
 records read(const std::vector<std::string>& files);
 document arrange(const records& all);
 

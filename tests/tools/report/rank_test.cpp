@@ -55,6 +55,27 @@ TEST(ReportRank, LargerValuesRankFirstWhereMoreIsBetter) {
   EXPECT_DOUBLE_EQ(r.complete[1].slowdown, 4);
 }
 
+TEST(ReportRank, CountsOfTheExecutorAreRankedAndItsTimesAreNot) {
+  view times = view_of({curve("Quarry", {3}), curve("ScatterAlloc", {1})});
+  times.picture.y.unit = "ms";
+  view counts =
+      view_of({curve("Quarry", {0.5}), curve("ScatterAlloc", {1}), curve("CudaMalloc", {0})});
+  counts.field = "atomics_per_call";
+  for (const std::string kind : {"cpu", "cuda"}) {
+    document d;
+    d.backends = {{kind, "", kind, kind}};
+    d.experiments.resize(1);
+    d.experiments[0].figures.resize(1);
+    d.experiments[0].figures[0].views = {times, counts};
+    const std::vector<ranking> all = rank_all(d, compared_allocators::all);
+    ASSERT_EQ(all.size(), kind == "cpu" ? 1u : 2u);
+    EXPECT_EQ(names(all.back().complete), (list{"Quarry", "ScatterAlloc"}))
+        << "the executor cannot count the work inside CudaMalloc";
+    EXPECT_EQ(all.back().view, 1u);
+    EXPECT_EQ(all.back().main, kind == "cpu");
+  }
+}
+
 TEST(ReportRank, CurvesWithFaultsAreNotRanked) {
   for (const point_state state : {point_state::unsound, point_state::lost}) {
     chart_curve quick = curve("quick", {1, 1});

@@ -69,7 +69,7 @@ class InFolder(unittest.TestCase):
 
 def point(**fields):
     return {"kind": "point", "experiment": "e", "allocator": "A", "series": "A", "x": 1,
-            "backend": "cpu",
+            "backend": "cuda",
             "device": "d", "outcome": "ok", "ms": 1.0, **fields}
 
 
@@ -181,9 +181,8 @@ class Page(InFolder):
         def described(*fields):
             return {"kind": "experiment", "id": "e", "title": "t", "y": [{"field": f}
                     for f in fields]}
-        data = self.data_of_lines(described("ms", "atomics_per_call"), point(atomics_per_call=2.0),
-                                  described("ms"),
-                                  point(backend="cuda"))
+        data = self.data_of_lines(described("ms", "atomics_per_call"), point(
+            backend="cpu", atomics_per_call=2.0), described("ms"), point())
         self.assertEqual([[v["field"] for v in f["views"]] for f in data["experiments"][0][
             "figures"]],
                          [["ms"], ["ms", "atomics_per_call"]])
