@@ -11,7 +11,7 @@ kd_tree_result measure_kd_tree_cuda(const apps::scene&, const apps::kd_input&,
   throw error("this program was built without CUDA");
 }
 
-graph_result measure_graph_cuda(const graph_cell&, const graph_request&) {
+graph_result measure_graph_cuda(const graph_point&, const graph_request&) {
   throw error("this program was built without CUDA");
 }
 

@@ -8,6 +8,7 @@
 #include <utility>
 
 #if QUARRY_ASAN
+#include <sanitizer/asan_interface.h>
 #include <sanitizer/lsan_interface.h>
 #endif
 
