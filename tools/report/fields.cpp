@@ -25,8 +25,6 @@ bool is_percentile(std::string_view field) {
 
 /// Guesses from unit and name whether less or more is better, for records that do not tell.
 direction guess(const std::string& field, const std::string& name, const std::string& unit) {
-  constexpr std::array<std::string_view, 7> times = {"ns", "us",     "µs",    "ms",
-                                                     "s",  "cycles", "clocks"};
   constexpr std::array<std::string_view, 7> less = {
       "atomics", "slowdown", "fragmentation", "overhead", "address range", "failed", "registers"};
   constexpr std::array<std::string_view, 9> more = {"utilisation", "utilization", "usable fraction",
@@ -35,14 +33,19 @@ direction guess(const std::string& field, const std::string& name, const std::st
   std::string words = field + " " + name;
   std::transform(words.begin(), words.end(), words.begin(),
                  [](unsigned char c) { return static_cast<char>(std::tolower(c)); });
-  if (std::find(times.begin(), times.end(), unit) != times.end() || is_percentile(field))
-    return direction::less;
+  if (is_time(field, unit)) return direction::less;
   if (unit.ends_with("/s")) return direction::more;
   if (contains_any(words, less)) return direction::less;
   return contains_any(words, more) ? direction::more : direction::none;
 }
 
 }  // namespace
+
+bool is_time(std::string_view field, std::string_view unit) {
+  constexpr std::array<std::string_view, 7> units = {"ns", "us",     "µs",    "ms",
+                                                     "s",  "cycles", "clocks"};
+  return std::find(units.begin(), units.end(), unit) != units.end() || is_percentile(field);
+}
 
 std::string text_of(const json& line, const char* key) {
   const auto at = line.find(key);

@@ -15,6 +15,9 @@ std::string text_of(const json& line, const char* key);
 /// Returns a number field, `missing` if it is absent or null.
 double number_of(const json& line, const std::string& key);
 
+/// Whether a measure is a time: by its unit, or because it is a percentile of the latency.
+bool is_time(std::string_view field, std::string_view unit);
+
 /// A measure of an experiment: an entry of its "y" list.
 struct measure {
   std::string field;

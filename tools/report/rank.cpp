@@ -3,11 +3,11 @@
 
 #include "chart/scale.hpp"
 #include "common/catalogue.hpp"
+#include "report/fields.hpp"
 
 #include <fmt/format.h>
 
 #include <algorithm>
-#include <array>
 #include <cmath>
 #include <map>
 #include <set>
@@ -33,12 +33,6 @@ bool has_counts(const chart_curve& curve) {
 }
 
 bool is_count(const view& v) { return v.field.find("atomics") != std::string::npos; }
-
-/// Whether the values of the view are times.
-bool is_time(const view& v) {
-  constexpr std::array<std::string_view, 6> units = {"ns", "us", "µs", "ms", "s", "cycles"};
-  return std::find(units.begin(), units.end(), v.picture.y.unit) != units.end();
-}
 
 bool is_sound(const chart_curve& curve) {
   return std::none_of(curve.points.begin(), curve.points.end(), [](const chart_point& d) {
@@ -151,7 +145,7 @@ std::vector<ranking> rank_all(const document& d, compared_allocators which) {
       const std::string& kind = d.backends[d.experiments[e].figures[f].backend].kind;
       for (std::size_t i = 0; i < views.size(); ++i) {
         if (views[i].better == direction::none) continue;
-        if (is_time(views[i]) && kind == "cpu") continue;
+        if (kind == "cpu" && is_time(views[i].field, views[i].picture.y.unit)) continue;
         ranking r = rank(views[i], which);
         if (r.complete.size() + r.partial.size() + r.unsound.size() < 2) continue;
         r.main = all.empty() || all.back().experiment != e || all.back().figure != f;

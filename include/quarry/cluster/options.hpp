@@ -55,7 +55,7 @@ struct worker_statistics {
   double waited_for_workers = 0;     // seconds
 };
 
-/// What is left when all workers have finished.
+/// The regions and objects that still exist when all workers have finished.
 struct leaks {
   std::uint64_t regions = 0;
   std::uint64_t objects = 0;

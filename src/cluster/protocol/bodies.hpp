@@ -332,7 +332,7 @@ struct barrier_request {
   using reply = acknowledgement;
   static constexpr auto fields() { return std::tuple(); }
 };
-/// What is left in the whole cluster.
+/// The regions and objects that still exist in the whole cluster.
 struct finish_reply {
   QUARRY_MESSAGE(finish_reply);
   std::uint64_t regions = 0;
