@@ -27,7 +27,7 @@ demo: notice  ## Build the quarry command and show it at work
 	$(call build,$(PRESET)) --target quarry_tool
 	$(call say,'build/bin/quarry demo')
 	@build/bin/quarry demo
-	$(call say,'A region: saved by one process, loaded by another with its pointers intact')
+	$(call say,'A region: saved by one process$(comma) loaded by another with its pointers intact')
 	@build/bin/quarry region snapshot save build/demo.region
 	@build/bin/quarry region snapshot load build/demo.region
 	$(call say,'A cluster: Barnes-Hut on 16 workers and a scheduler$(comma) simulated in one process')
