@@ -26,11 +26,11 @@ namespace quarry::cluster::detail {
 
 template <class Struct, class T>
 struct field {
+  constexpr field(const char* field_name, T Struct::*field_member)
+      : name(field_name), member(field_member) {}
   const char* name;
   T Struct::*member;
 };
-template <class Struct, class T>
-field(const char*, T Struct::*) -> field<Struct, T>;
 
 template <class T>
 concept described = requires {
