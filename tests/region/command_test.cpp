@@ -9,20 +9,26 @@
 
 #include <filesystem>
 #include <fstream>
+#include <iterator>
+#include <sstream>
+#include <string>
+#include <vector>
 
 namespace {
 
 using namespace quarry::tool;
 
-/// Runs `quarry ...` and gives what it printed.
+/// Runs `quarry LINE` and returns what it printed.
 std::string output_of(const std::string& line) {
-  CLI::App app("quarry", "quarry");
-  action chosen;
-  add_region(app, chosen);
-  app.parse(line);
+  std::istringstream in("quarry " + line);
+  std::vector<std::string> words(std::istream_iterator<std::string>(in), {});
+  std::vector<char*> arguments;
+  for (std::string& word : words) arguments.push_back(word.data());
   ::testing::internal::CaptureStdout();
   try {
-    EXPECT_EQ(chosen(), exit_success);
+    EXPECT_EQ(run_command_line({"quarry", "", "", ""}, static_cast<int>(arguments.size()),
+                               arguments.data(), add_region),
+              exit_success);
   } catch (...) {
     ::testing::internal::GetCapturedStdout();
     throw;
@@ -92,7 +98,7 @@ TEST_F(RegionCommand, SaysWhatIsWrongWithAFile) {
          "enough to hold a header, and so on, and so on, and so on";
   EXPECT_THROW(output_of("region snapshot info " + file_), quarry::snapshot_error);
   EXPECT_THROW(output_of("region snapshot load " + file_ + ".not"), quarry::snapshot_error);
-  EXPECT_THROW(output_of("region snapshot info"), CLI::RequiredError);
+  EXPECT_THROW(output_of("region snapshot info"), input_error);
 }
 
 }  // namespace

@@ -74,24 +74,18 @@ constexpr const char* about_data_points =
 
 }  // namespace
 
-void add_bench(CLI::App& app, action& chosen) {
+void add_bench(const command_line& app, action& chosen) {
   const auto o = std::make_shared<bench_options>();
-  CLI::App& command = *app.add_subcommand(
+  const command_line command = app.add_subcommand(
       "bench", "Measure allocators in the experiments of the papers and of the survey");
   add_choice(command, "--backend", o->backend, {"cpu", "cuda"},
              "Backend (default: a GPU if there is one, else the CPU executor)");
-  command
-      .add_option("--allocators", o->allocators,
-                  "Names as in quarry list, baseline, or all (default all)")
-      ->type_name("A,B,...");
-  command
-      .add_option("--experiments", o->experiments,
-                  "Experiments or groups from the list below, or all (default all)")
-      ->type_name("E,F,...");
-  command
-      .add_option("--workloads", o->workloads,
-                  "Experiments of the group workloads, or all of that group")
-      ->type_name("W,X,...");
+  command.add_option("--allocators", o->allocators,
+                     "Names as in quarry list, baseline, or all (default all)", "A,B,...");
+  command.add_option("--experiments", o->experiments,
+                     "Experiments or groups from the list below, or all (default all)", "E,F,...");
+  command.add_option("--workloads", o->workloads,
+                     "Experiments of the group workloads, or all of that group", "W,X,...");
   command.add_flag("--list", o->list, "Print the experiments, and measure nothing");
   const auto sizes = [o](const std::string& text) {
     o->sizes_text = text;
@@ -105,10 +99,8 @@ void add_bench(CLI::App& app, action& chosen) {
       "Lanes of the largest grid; other grids scale with it (default 1048576 on a GPU, 16384 on "
       "the CPU)",
       1, max_lanes);
-  command
-      .add_option("--heap-state", o->heap_state,
-                  "cold: every pass runs on a new heap; warm (default); or both")
-      ->type_name("cold,warm");
+  command.add_option("--heap-state", o->heap_state,
+                     "cold: every pass runs on a new heap; warm (default); or both", "cold,warm");
   add_count(command, "--repeats", o->repeats,
             "Timed passes per data point, after one warm-up pass (default 5)", 1, 1000);
   add_parsed(
@@ -126,10 +118,8 @@ void add_bench(CLI::App& app, action& chosen) {
   command.add_flag("--quick", o->quick,
                    "A sixteenth of the lanes, three passes, fewer data points");
   command.add_flag("--json", o->json, "Print JSON");
-  command
-      .add_option("--out", o->out,
-                  "Append the records to this file, one line of JSON per data point")
-      ->type_name("FILE");
+  command.add_option("--out", o->out,
+                     "Append the records to this file, one line of JSON per data point", "FILE");
   command.footer("Experiments:\n" + experiments_by_group() + about_data_points);
   command.callback([o, &chosen] {
     chosen = [o] { return o->list ? print_list() : measure(*o, make_plan(*o)); };

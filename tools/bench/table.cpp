@@ -14,16 +14,17 @@
 namespace quarry::tool {
 namespace {
 
-using point_text = std::function<std::string(const bench_point&)>;
+using point_function = std::function<std::string(const bench_point&)>;
 
 /// Returns the distinct texts of the points, in order of first occurrence.
-std::vector<std::string> distinct(const std::vector<bench_point>& points, const point_text& of) {
+std::vector<std::string> distinct(const std::vector<bench_point>& points,
+                                  const point_function& of) {
   std::vector<std::string> all;
   for (const bench_point& p : points)
     if (std::find(all.begin(), all.end(), of(p)) == all.end()) all.push_back(of(p));
   return all;
 }
-std::string x_label_of(const bench_point& p) { return p.x_label; }
+std::string x_text_of(const bench_point& p) { return p.x_label; }
 std::string series_of(const bench_point& p) { return p.series; }
 
 /// Returns the x values to show. Of a long curve the table shows the last point and evenly spaced
@@ -35,7 +36,7 @@ std::vector<std::string> rows_of(const std::vector<bench_point>& points) {
     if (p.result.outcome == bench_outcome::ok ||
         p.measurement.workload < bench_workload::steady_state)
       measured.push_back(p);
-  const std::vector<std::string> rows = distinct(measured, x_label_of);
+  const std::vector<std::string> rows = distinct(measured, x_text_of);
   if (rows.size() <= max_rows) return rows;
   std::vector<std::string> some;
   const std::size_t step = (rows.size() + max_rows - 1) / max_rows;
@@ -67,7 +68,7 @@ std::string cell_text(const bench_point& p, const std::vector<experiment_y>& sho
 }
 
 std::string tables(const std::vector<bench_point>& points, std::size_t width,
-                   const point_text& text) {
+                   const point_function& text) {
   const std::vector<std::string> rows = rows_of(points);
   const std::vector<std::string> columns = columns_of(points);
   std::map<std::string, std::map<std::string, std::string>> cells;

@@ -76,19 +76,19 @@ svg_picture vertical_bars(const chart& c) {
     for (std::size_t k = 0; k < c.curves[i].points.size(); ++k) {
       const chart_point& p = c.curves[i].points[k];
       const double middle = f.x(x.position(static_cast<double>(g.index.at(p.x))));
-      const double left =
+      const double bar =
           stacked ? middle - width / 2 : middle - 0.4 * step + width * static_cast<double>(i);
       if (p.state == point_state::lost) {
-        body += svg_cross(left + width / 2, f.bottom);
-        ++lost[left + width / 2];
+        body += svg_cross(bar + width / 2, f.bottom);
+        ++lost[bar + width / 2];
       }
       if (!chart_scale::shows(heights.scale, ranges[i][k].to)) continue;
       const double foot = stacked ? f.y(y.position(ranges[i][k].from)) : f.bottom;
       const double head = f.y(y.position(ranges[i][k].to));
-      body += svg_bar(c.curves[i].style, p.state, {left, head, width, foot - head},
+      body += svg_bar(c.curves[i].style, p.state, {bar, head, width, foot - head},
                       fmt::format(" class=\"point\" data-index=\"{}\"", k));
       if (!stacked && chart_scale::shows(heights.scale, p.least))
-        body += svg_error_bar(left + width / 2, f.y(y.position(p.least)), left + width / 2,
+        body += svg_error_bar(bar + width / 2, f.y(y.position(p.least)), bar + width / 2,
                               f.y(y.position(p.most)));
     }
   }
@@ -124,8 +124,8 @@ svg_picture horizontal_bars(const chart& c) {
 
   constexpr double row_height = 20;
   const chart_scale y(c.y, lengths, true);
-  const double left = label_width(c) - 30;
-  const svg_frame f{left, left + 500, svg_top,
+  const double margin = label_width(c) - 30;
+  const svg_frame f{margin, margin + 500, svg_top,
                     svg_top + row_height * static_cast<double>(entries.size()) + 6};
   std::string body;
   for (const chart_tick& t : y.ticks(8))

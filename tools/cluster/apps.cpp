@@ -4,6 +4,7 @@
 
 #include "cluster/command.hpp"
 #include "cluster/engine.hpp"
+#include "common/text.hpp"
 
 #include <apps/barnes_hut/barnes_hut.hpp>
 #include <apps/delaunay/delaunay.hpp>
@@ -229,19 +230,20 @@ unsigned workers_of(const cluster_options& o) {
 
 }  // namespace
 
-void add_cluster_apps(CLI::App& cluster, action& chosen) {
+void add_cluster_apps(const command_line& cluster, action& chosen) {
   {
     auto o = std::make_shared<bodies_options>();
-    CLI::App* command = cluster.add_subcommand(
+    const command_line command = cluster.add_subcommand(
         "barnes-hut", "N-body simulation: an octree with a region per level; needs 2^k workers");
-    add_count(*command, "--bodies", o->bodies, "Number of bodies", 2);
-    add_count(*command, "--steps", o->steps, "Number of time steps", 1);
-    command->add_option("--theta", o->theta, "Open cells that are nearer than their size / theta")
-        ->check(CLI::Range(0.0, 1.0));
-    command->add_flag("!--no-check", o->check, "Skip the comparison with a sum over all pairs");
-    command->add_option("--picture", o->picture, "Draw the bodies into this SVG file");
-    add_cluster_options(*command, *o);
-    command->callback([o, &chosen] {
+    add_count(command, "--bodies", o->bodies, "Number of bodies", 2);
+    add_count(command, "--steps", o->steps, "Number of time steps", 1);
+    const auto theta = [](const std::string& text) { return parse_real(text, 0, 1); };
+    add_parsed(command, "--theta", o->theta, theta,
+               "Open cells that are nearer than their size / theta", "X");
+    command.add_flag("!--no-check", o->check, "Skip the comparison with a sum over all pairs");
+    command.add_option("--picture", o->picture, "Draw the bodies into this SVG file");
+    add_cluster_options(command, *o);
+    command.callback([o, &chosen] {
       chosen = [o] {
         if (const unsigned w = workers_of(*o); w != 0 && !std::has_single_bit(w))
           throw input_error(fmt::format("{} ranks make {} workers; Barnes-Hut needs a power of two",
@@ -252,14 +254,14 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   }
   {
     auto o = std::make_shared<mesh_options>();
-    CLI::App* command = cluster.add_subcommand(
+    const command_line command = cluster.add_subcommand(
         "delaunay", "Delaunay triangulation over a hierarchy of regions; needs 4^k workers");
-    add_count(*command, "--points", o->points, "Number of points", 3);
-    command->add_flag("--hand-over", o->hand_over, "Hand quadrants over instead of copying them");
-    command->add_flag("!--no-check", o->check, "Skip the check of all triangles");
-    command->add_option("--picture", o->picture, "Draw the triangles into this SVG file");
-    add_cluster_options(*command, *o);
-    command->callback([o, &chosen] {
+    add_count(command, "--points", o->points, "Number of points", 3);
+    command.add_flag("--hand-over", o->hand_over, "Hand quadrants over instead of copying them");
+    command.add_flag("!--no-check", o->check, "Skip the check of all triangles");
+    command.add_option("--picture", o->picture, "Draw the triangles into this SVG file");
+    add_cluster_options(command, *o);
+    command.callback([o, &chosen] {
       chosen = [o] {
         if (const unsigned w = workers_of(*o);
             w != 0 && (!std::has_single_bit(w) || std::countr_zero(w) % 2 != 0))
@@ -271,13 +273,13 @@ void add_cluster_apps(CLI::App& cluster, action& chosen) {
   }
   {
     auto o = std::make_shared<lists_options>();
-    CLI::App* command = cluster.add_subcommand(
+    const command_line command = cluster.add_subcommand(
         "list-exchange", "Exchange linked lists as whole regions; under mpirun also node by node");
-    add_count(*command, "--nodes", o->nodes, "Nodes in the list of each worker", 1);
-    add_count(*command, "--rounds", o->rounds, "Number of rounds through all pairs of workers", 1);
+    add_count(command, "--nodes", o->nodes, "Nodes in the list of each worker", 1);
+    add_count(command, "--rounds", o->rounds, "Number of rounds through all pairs of workers", 1);
     o->separate_memory = true;  // regions are copied; there are no hand-overs
-    add_cluster_options(*command, *o);
-    command->callback([o, &chosen] {
+    add_cluster_options(command, *o);
+    command.callback([o, &chosen] {
       chosen = [o] { return on_cluster(*o, [&](cluster::worker& w) { return run_lists(*o, w); }); };
     });
   }

@@ -8,9 +8,9 @@
 namespace quarry::tool {
 
 /// Adds `quarry cluster barnes-hut | delaunay | list-exchange | scaling`.
-void add_cluster(CLI::App& app, action& chosen);
+void add_cluster(const command_line& app, action& chosen);
 
-void add_cluster_apps(CLI::App& cluster, action& chosen);
-void add_cluster_scaling(CLI::App& cluster, action& chosen);
+void add_cluster_apps(const command_line& cluster, action& chosen);
+void add_cluster_scaling(const command_line& cluster, action& chosen);
 
 }  // namespace quarry::tool

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "cluster/engine.hpp"
+#include "common/text.hpp"
 
 #include <fmt/format.h>
 
@@ -21,7 +22,7 @@ std::string cluster_options::command(const std::string& app, unsigned ranks) con
                        : fmt::format("mpirun -n {} {}", ranks, text);
 }
 
-void add_cluster_options(CLI::App& command, cluster_options& o) {
+void add_cluster_options(const command_line& command, cluster_options& o) {
   add_count(command, "--simulate", o.simulate,
             "Simulate a network of N ranks (workers and schedulers) in virtual time", 2, 100'000);
   add_count(command, "--schedulers-each", o.schedulers_each,
@@ -36,7 +37,7 @@ void add_cluster_options(CLI::App& command, cluster_options& o) {
                   o.separate_memory ? " (default; --together shares it)" : ""));
   command.add_flag("--status", o.status, "Print the progress to stderr every second");
   command.add_flag("--json", o.json, "Print records (one JSON object per line) for quarry report");
-  command.add_option("--out", o.out, "Append the records to this file")->type_name("FILE");
+  command.add_option("--out", o.out, "Append the records to this file", "FILE");
 }
 
 namespace {

@@ -41,7 +41,7 @@ struct cluster_options {
   std::string command(const std::string& app, unsigned ranks) const;
 };
 
-void add_cluster_options(CLI::App& command, cluster_options& o);
+void add_cluster_options(const command_line& command, cluster_options& o);
 
 /// Runs `program` on every worker. Returns the largest value that a worker returned.
 int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program);

@@ -7,6 +7,7 @@
 #include "cluster/command.hpp"
 #include "cluster/records.hpp"
 #include "common/progress.hpp"
+#include "common/text.hpp"
 
 #include <quarry/cluster/simulation.hpp>
 
@@ -21,7 +22,7 @@ namespace quarry::tool {
 
 namespace {
 
-struct options {
+struct scaling_options {
   std::uint64_t most = 8192;
   std::uint64_t calls = 64;
   std::uint64_t think = 20;  // microseconds between calls
@@ -46,7 +47,7 @@ struct measurement {
 
 /// Each worker allocates and frees objects in its own region and computes for `think` between two
 /// calls. The measurement starts after all workers have created their regions below the root.
-measurement measure(const options& o, unsigned workers, bool one) {
+measurement measure(const scaling_options& o, unsigned workers, bool one) {
   cluster::simulation_options so;
   so.workers = workers;
   so.tree = one ? cluster::ratios{2, workers}
@@ -118,7 +119,8 @@ chart chart_of(const std::vector<measurement>& all) {
   return c;
 }
 
-std::vector<cluster_json> records_of(const options& o, const std::vector<measurement>& all) {
+std::vector<cluster_json> records_of(const scaling_options& o,
+                                     const std::vector<measurement>& all) {
   std::vector<cluster_json> records = {scaling_experiment()};
   const std::string suffix = o.leases ? ", leases" : "";
   const std::string command = fmt::format(
@@ -145,7 +147,7 @@ std::vector<cluster_json> records_of(const options& o, const std::vector<measure
   return records;
 }
 
-int run_all(const options& o) {
+int run_scaling(const scaling_options& o) {
   std::vector<measurement> all;
   {
     progress bar;
@@ -180,26 +182,23 @@ int run_all(const options& o) {
 
 }  // namespace
 
-void add_cluster_scaling(CLI::App& cluster, action& chosen) {
-  auto o = std::make_shared<options>();
-  CLI::App* command = cluster.add_subcommand(
+void add_cluster_scaling(const command_line& cluster, action& chosen) {
+  auto o = std::make_shared<scaling_options>();
+  const command_line command = cluster.add_subcommand(
       "scaling", "Simulate 1 to N workers: cost of a call with one scheduler and with a tree");
-  add_count(*command, "--most", o->most, "Maximum number of workers; they double from 1", 1,
-            65'536);
-  add_count(*command, "--calls", o->calls, "Calls per worker", 4);
-  add_count(*command, "--think", o->think, "Microseconds that a worker computes between two calls",
+  add_count(command, "--most", o->most, "Maximum number of workers; they double from 1", 1, 65'536);
+  add_count(command, "--calls", o->calls, "Calls per worker", 4);
+  add_count(command, "--think", o->think, "Microseconds that a worker computes between two calls",
             0);
-  add_count(*command, "--workers-each", o->workers_each, "Workers below a scheduler of the tree",
-            1);
-  add_count(*command, "--schedulers-each", o->schedulers_each,
+  add_count(command, "--workers-each", o->workers_each, "Workers below a scheduler of the tree", 1);
+  add_count(command, "--schedulers-each", o->schedulers_each,
             "Schedulers below a scheduler of the tree", 2);
-  add_count(*command, "--seed", o->seed, "Seed of the simulated delays");
-  command->add_flag("--leases", o->leases, "Allocate through leases");
-  command->add_option("--plot", o->plot, "Draw the result into this SVG file");
-  command->add_flag("--json", o->json,
-                    "Print records (one JSON object per line) for quarry report");
-  command->add_option("--out", o->out, "Append the records to this file")->type_name("FILE");
-  command->callback([o, &chosen] { chosen = [o] { return run_all(*o); }; });
+  add_count(command, "--seed", o->seed, "Seed of the simulated delays");
+  command.add_flag("--leases", o->leases, "Allocate through leases");
+  command.add_option("--plot", o->plot, "Draw the result into this SVG file");
+  command.add_flag("--json", o->json, "Print records (one JSON object per line) for quarry report");
+  command.add_option("--out", o->out, "Append the records to this file", "FILE");
+  command.callback([o, &chosen] { chosen = [o] { return run_scaling(*o); }; });
 }
 
 }  // namespace quarry::tool

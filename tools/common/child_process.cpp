@@ -91,9 +91,10 @@ child_process::read_status child_process::read_line(std::string& line, double se
       unread_.erase(0, at + 1);
       return read_status::line;
     }
-    const double left = std::chrono::duration<double, std::milli>(deadline - clock::now()).count();
+    const double remaining =
+        std::chrono::duration<double, std::milli>(deadline - clock::now()).count();
     pollfd waiting{output_, POLLIN, 0};
-    const int ready = ::poll(&waiting, 1, static_cast<int>(std::clamp(left, 0.0, 1e9)));
+    const int ready = ::poll(&waiting, 1, static_cast<int>(std::clamp(remaining, 0.0, 1e9)));
     if (ready < 0 && errno == EINTR) continue;
     if (ready == 0) return read_status::timed_out;
     char text[4096];

@@ -113,6 +113,16 @@ bytes parse_size(std::string_view text) {
   return saturating_add(n, part / scale);
 }
 
+double parse_real(const std::string& text, double min, double max) {
+  double n = 0;
+  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n))
+    throw input_error(fmt::format("'{}' is not a number", text));
+  if (n < min || n > max)
+    throw input_error(fmt::format("{} is out of range; the limits are {} and {}", text, min, max));
+  return n;
+}
+
 double parse_seconds(const std::string& text) {
   constexpr double day = 86'400;
   double n = 0;

@@ -39,6 +39,9 @@ std::uint64_t parse_count(std::string_view text, std::uint64_t min = 0,
 /// lower case.
 bytes parse_size(std::string_view text);
 
+/// Parses a finite number in [min, max].
+double parse_real(const std::string& text, double min, double max);
+
 /// Parses a time in seconds: a finite number above 0, at most a day.
 double parse_seconds(const std::string& text);
 

@@ -3,13 +3,11 @@
 
 #include "costs/costs.hpp"
 
-#include "common/catalogue.hpp"
 #include "common/command.hpp"
 #include "common/text.hpp"
 
 #include <fmt/format.h>
 
-#include <future>
 #include <memory>
 
 namespace quarry::tool {
@@ -34,7 +32,7 @@ std::string title_of(const cost_case& c) {
   return "mixed: the 32 lanes of a warp request 16 to 1024 bytes, powers of two in turn";
 }
 
-void print_tables() {
+void print_tables_costs() {
   const std::vector<allocator_costs> all = count_costs();
   fmt::print(
       "Memory operations per call, counted by the CPU executor; the counts do not depend on the "
@@ -53,7 +51,7 @@ void print_tables() {
       "system's malloc inside CudaMalloc is not visible and not counted.\n");
 }
 
-void print_json() {
+void print_json_costs() {
   nlohmann::ordered_json out;
   out["allocators"] = nlohmann::ordered_json::array();
   for (const allocator_costs& costs : count_costs())
@@ -62,18 +60,6 @@ void print_json() {
 }
 
 }  // namespace
-
-std::vector<allocator_costs> count_costs() {
-  std::vector<allocator_costs> all;
-  for_each_allocator([&](auto entry) {
-    // Each allocator is counted in a new thread, where the lanes' logical clock starts at 0, so
-    // that its counts do not depend on the allocators before it.
-    using allocator_type = typename decltype(entry)::type;
-    auto costs = std::async(std::launch::async, [] { return measure_costs<allocator_type>(); });
-    all.push_back({entry.name, entry.cpp_name, costs.get()});
-  });
-  return all;
-}
 
 std::string costs_table(const std::vector<allocator_costs>& all, std::size_t number,
                         detail_of detail) {
@@ -111,10 +97,10 @@ nlohmann::ordered_json to_json(const allocator_costs& costs) {
   return j;
 }
 
-void add_costs(CLI::App& app, action& chosen) {
+void add_costs(const command_line& app, action& chosen) {
   const auto json = std::make_shared<bool>(false);
-  CLI::App& command =
-      *app.add_subcommand("costs", "Count the memory operations of malloc and free");
+  const command_line command =
+      app.add_subcommand("costs", "Count the memory operations of malloc and free");
   command.add_flag("--json", *json, "Print JSON, with totals over all calls of a case");
   command.footer(
       "Counts atomics, other loads and stores of shared memory, collectives, and dependent round "
@@ -125,7 +111,7 @@ void add_costs(CLI::App& app, action& chosen) {
       "  quarry costs --json | jq '.allocators[] | {name, equal: .cases.equal.malloc}'");
   command.callback([json, &chosen] {
     chosen = [json] {
-      *json ? print_json() : print_tables();
+      *json ? print_json_costs() : print_tables_costs();
       return exit_success;
     };
   });

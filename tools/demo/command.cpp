@@ -29,7 +29,7 @@ constexpr std::uint64_t cpu_lanes = std::uint64_t{1} << 18;
 constexpr std::uint64_t max_lanes = std::uint64_t{1} << 26;
 constexpr std::uint64_t pool_factor = 4;  // pool size / requested bytes, before rounding up
 
-struct options {
+struct demo_options {
   std::string backend;
   std::uint64_t lanes = 0;  // 0: default of the backend
   size_range sizes{16, 512};
@@ -56,7 +56,7 @@ std::uint64_t total_of(const demo_plan& plan) {
   return total;
 }
 
-report make_plan(const options& o) {
+report make_plan(const demo_options& o) {
   report r;
   r.backend = choose_backend(o.backend);
   const bool gpu = r.backend.name == "cuda";
@@ -74,7 +74,7 @@ report make_plan(const options& o) {
   return r;
 }
 
-void run(report& r) {
+void run_demo(report& r) {
   progress bar;
   const auto listen = [&](std::string_view name, const char* stage, double done) {
     bar.show(done, fmt::format("{}: {}", name, stage));
@@ -93,7 +93,7 @@ void run(report& r) {
 
 std::string rate(double per_second) { return per_second < 0 ? "-" : rounded(per_second); }
 
-void print_tables(const report& r) {
+void print_tables_demo(const report& r) {
   table figures({{"allocator"},
                  {"mallocs/s", right},
                  {"frees/s", right},
@@ -118,7 +118,7 @@ std::string sizes_text(const size_range& s) {
 }
 
 void print_all(const report& r) {
-  print_tables(r);
+  print_tables_demo(r);
   fmt::print(
       "\nCost per call, counted by the CPU executor while a warp requests mixed sizes (1/32: one "
       "per "
@@ -142,7 +142,7 @@ void print_all(const report& r) {
       r.rows.front().name);
 }
 
-void print_json(const report& r) {
+void print_json_demo(const report& r) {
   nlohmann::ordered_json out;
   out["backend"] = r.backend.name;
   out["description"] = r.backend.description;
@@ -175,10 +175,10 @@ void print_json(const report& r) {
 
 }  // namespace
 
-void add_demo(CLI::App& app, action& chosen) {
-  const auto o = std::make_shared<options>();
-  CLI::App& command =
-      *app.add_subcommand("demo", "Run every allocator, check every block, and measure rates");
+void add_demo(const command_line& app, action& chosen) {
+  const auto o = std::make_shared<demo_options>();
+  const command_line command =
+      app.add_subcommand("demo", "Run every allocator, check every block, and measure rates");
   command.add_flag("--json", o->json, "Print JSON");
   add_choice(command, "--backend", o->backend, {"cpu", "cuda"},
              "Backend (default: cuda if there is a GPU, else cpu)");
@@ -203,8 +203,8 @@ void add_demo(CLI::App& app, action& chosen) {
         fmt::print("{} lanes on {}, one block of {} each, {} in total.\n\n", grouped(r.plan.lanes),
                    r.backend.description, sizes_text(r.plan.sizes), to_text(r.requested));
       std::fflush(stdout);
-      run(r);
-      o->json ? print_json(r) : print_all(r);
+      run_demo(r);
+      o->json ? print_json_demo(r) : print_all(r);
       return r.ok() ? exit_success : exit_check_failed;
     };
   });

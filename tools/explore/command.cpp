@@ -17,12 +17,12 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::uint64_t max_lanes = 1024;
+constexpr std::uint64_t max_explored_lanes = 1024;
 constexpr std::uint64_t default_schedules = 200'000;
-constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t all_schedules = std::numeric_limits<std::uint64_t>::max();
 constexpr std::uint64_t max_pool = std::uint64_t{1} << 30;
 
-struct options {
+struct explore_options {
   std::string allocator;
   std::uint64_t lanes = 8;
   std::uint64_t blocks = 2;
@@ -36,14 +36,14 @@ struct options {
   bool json = false;
 };
 
-exploration_options settings(const options& o) {
+exploration_options settings(const explore_options& o) {
   exploration_options e;
   e.bounds = {static_cast<std::uint32_t>(o.lanes), static_cast<std::uint32_t>(o.blocks),
               static_cast<std::uint32_t>(o.operations)};
   e.pool_bytes = o.pool.value();
   e.first_seed = o.seed;
   e.seconds = o.seconds;
-  e.schedules = o.schedules != 0 ? o.schedules : o.seconds > 0 ? unlimited : default_schedules;
+  e.schedules = o.schedules != 0 ? o.schedules : o.seconds > 0 ? all_schedules : default_schedules;
   e.strategy = o.strategy == "random"     ? exploration_strategy::random
                : o.strategy == "pct"      ? exploration_strategy::pct
                : o.strategy == "lockstep" ? exploration_strategy::lockstep
@@ -57,21 +57,17 @@ double fraction_done(const exploration& done, const exploration_options& e) {
   return e.seconds > 0 ? std::max(by_count, done.seconds / e.seconds) : by_count;
 }
 
-exploration explore_one(std::string_view name, const options& o, progress& bar, double first,
-                        double span) {
+exploration explore_one(std::string_view name, const explore_options& o, progress& bar,
+                        double first, double span) {
   const exploration_options e = settings(o);
   const auto listen = [&](const exploration& done) {
     bar.show(first + span * fraction_done(done, e),
              fmt::format("{}: {} schedules", name, grouped(done.schedules)));
   };
-  exploration found;
-  visit_allocator(name, [&](auto entry) {
-    found = explore_in_portions<typename decltype(entry)::type>(e, listen);
-  });
-  return found;
+  return explore_in_portions(e, explorer_of(name), listen);
 }
 
-nlohmann::ordered_json as_json(std::string_view name, const exploration& found) {
+nlohmann::ordered_json as_json_explore(std::string_view name, const exploration& found) {
   nlohmann::ordered_json j;
   j["name"] = name;
   j["ok"] = !found.first.has_value();
@@ -94,7 +90,7 @@ nlohmann::ordered_json as_json(std::string_view name, const exploration& found) 
   return j;
 }
 
-int explore(const options& o, const std::vector<std::string_view>& names) {
+int explore(const explore_options& o, const std::vector<std::string_view>& names) {
   bool ok = true;
   nlohmann::ordered_json results = nlohmann::ordered_json::array();
   progress bar;
@@ -102,7 +98,7 @@ int explore(const options& o, const std::vector<std::string_view>& names) {
   for (std::size_t i = 0; i < names.size(); ++i) {
     const exploration found = explore_one(names[i], o, bar, span * static_cast<double>(i), span);
     ok = ok && !found.first;
-    results.push_back(as_json(names[i], found));
+    results.push_back(as_json_explore(names[i], found));
     bar.clear();
     if (o.json) continue;
     fmt::print("{}", outcome_text(names[i], found));
@@ -117,7 +113,7 @@ int explore(const options& o, const std::vector<std::string_view>& names) {
 trial read_token(const std::string& token) {
   try {
     trial t = trial::from_token(token);
-    if (t.bounds.lanes > max_lanes || t.pool_bytes > max_pool)
+    if (t.bounds.lanes > max_explored_lanes || t.pool_bytes > max_pool)
       throw error("the pool or the grid is too large");
     return t;
   } catch (const error& e) {
@@ -125,22 +121,16 @@ trial read_token(const std::string& token) {
   }
 }
 
-int replay(const options& o, const std::vector<std::string_view>& names) {
+int replay(const explore_options& o, const std::vector<std::string_view>& names) {
   if (names.size() != 1)
     throw input_error("--replay needs one allocator: the one that the token was printed for");
   const trial t = read_token(o.token);
-  replay_result result;
   std::vector<std::string> lines;
-  visit_allocator(names[0], [&](auto entry) {
-    using allocator_type = typename decltype(entry)::type;
-    allocator_explorer<allocator_type> explorer(
-        options_for<allocator_type>({.pool_bytes = t.pool_bytes}));
-    result = explorer.replay(t, [&](const std::string& line) {
-      if (o.json)
-        lines.push_back(line);
-      else
-        fmt::print("{}\n", line);
-    });
+  const replay_result result = replay_trial(names[0], t, [&](const std::string& line) {
+    if (o.json)
+      lines.push_back(line);
+    else
+      fmt::print("{}\n", line);
   });
   if (o.json) {
     const nlohmann::ordered_json out = {{"name", names[0]},
@@ -155,18 +145,17 @@ int replay(const options& o, const std::vector<std::string_view>& names) {
 
 }  // namespace
 
-void add_explore(CLI::App& app, action& chosen) {
-  const auto o = std::make_shared<options>();
-  CLI::App& command =
-      *app.add_subcommand("explore", "Search for a schedule that breaks an allocator");
-  command.add_option("ALLOCATOR", o->allocator, "A name from quarry list, or all")
-      ->required()
-      ->type_name("");
-  add_count(command, "--lanes", o->lanes, "Maximum number of lanes (default 8)", 1, max_lanes);
+void add_explore(const command_line& app, action& chosen) {
+  const auto o = std::make_shared<explore_options>();
+  const command_line command =
+      app.add_subcommand("explore", "Search for a schedule that breaks an allocator");
+  command.add_required("ALLOCATOR", o->allocator, "A name from quarry list, or all");
+  add_count(command, "--lanes", o->lanes, "Maximum number of lanes (default 8)", 1,
+            max_explored_lanes);
   add_count(command, "--blocks", o->blocks, "Maximum number of thread blocks (default 2)", 1,
-            max_lanes);
+            max_explored_lanes);
   add_count(command, "--operations", o->operations, "Maximum number of calls per lane (default 4)",
-            1, max_lanes);
+            1, max_explored_lanes);
   add_count(command, "--schedules", o->schedules, "Number of schedules (default 200000)");
   add_count(command, "--seed", o->seed, "Seed of the first schedule; the others follow (default 1)",
             0);
@@ -182,8 +171,8 @@ void add_explore(CLI::App& app, action& chosen) {
              "Maximum pool size; small pools run full (default 1K)", "SIZE");
   add_choice(command, "--strategy", o->strategy, {"random", "pct", "both", "lockstep"},
              "Scheduling strategy (default both: random and pct)");
-  command.add_option("--replay", o->token, "Replay the schedule of this token and print its trace")
-      ->type_name("TOKEN");
+  command.add_option("--replay", o->token, "Replay the schedule of this token and print its trace",
+                     "TOKEN");
   command.add_flag("--json", o->json, "Print JSON");
   command.footer(
       "A small grid runs on one thread. At every atomic, a seeded scheduler selects the lane that "

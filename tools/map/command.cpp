@@ -4,19 +4,21 @@
 #include "common/command.hpp"
 #include "bench/record_file.hpp"
 #include "common/catalogue.hpp"
+#include "common/text.hpp"
 #include "map/picture.hpp"
 #include "map/run.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
+#include <algorithm>
 #include <fstream>
 #include <memory>
 
 namespace quarry::tool {
 namespace {
 
-struct options {
+struct map_options {
   std::string allocator = "Quarry";
   std::string output;
   std::string out;
@@ -29,38 +31,28 @@ struct picture {
   map_result result;
 };
 
-/// Returns the names of the allocators that can report the layout of their pool.
-std::vector<std::string> mapping_names() {
-  std::vector<std::string> names;
-  for_each_allocator([&](auto entry) {
-    if constexpr (mapping_allocator<typename decltype(entry)::type>) names.emplace_back(entry.name);
-  });
-  return names;
-}
-
-picture run_workload(const options& o) {
+picture run_workload(const map_options& o) {
   const auto names = find_allocators(o.allocator);
-  if (names.size() != 1) throw input_error("--allocator: give one of " + joined(mapping_names()));
-  picture p{std::string(names[0]), {}};
-  bool known = false;
-  visit_allocator(names[0], [&](auto entry) {
-    using allocator_type = typename decltype(entry)::type;
-    if constexpr (mapping_allocator<allocator_type>) {
-      if (o.plan.heap < allocator_type::can.min_pool)
-        throw input_error(fmt::format("--heap {} is too small for {}: the minimum is {}",
-                                      to_text(bytes(o.plan.heap)), entry.name,
-                                      to_text(bytes(allocator_type::can.min_pool))));
-      p.result = run_map<allocator_type>(o.plan);
-      known = true;
-    }
-  });
-  if (!known)
-    throw input_error(p.name + " cannot report the layout of its pool; these allocators can: " +
-                      joined(mapping_names()));
-  return p;
+  const auto mapping = mapping_allocators();
+  const auto list = [&] {
+    std::vector<std::string> all;
+    for (const mapping_entry& e : mapping) all.emplace_back(e.name);
+    return joined(all);
+  };
+  if (names.size() != 1) throw input_error("--allocator: give one of " + list());
+  const auto entry = std::find_if(mapping.begin(), mapping.end(),
+                                  [&](const mapping_entry& e) { return e.name == names[0]; });
+  if (entry == mapping.end())
+    throw input_error(std::string(names[0]) +
+                      " cannot report the layout of its pool; these allocators can: " + list());
+  if (o.plan.heap < entry->min_pool)
+    throw input_error(fmt::format("--heap {} is too small for {}: the minimum is {}",
+                                  to_text(bytes(o.plan.heap)), entry->name,
+                                  to_text(bytes(entry->min_pool))));
+  return {std::string(entry->name), entry->run(o.plan)};
 }
 
-map_caption caption_of(const options& o, const picture& p) {
+map_caption caption_of(const map_options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   map_caption c;
   c.title = fmt::format("{}: heap of {} after {} rounds", p.name, to_text(bytes(o.plan.heap)),
@@ -82,7 +74,7 @@ map_caption caption_of(const options& o, const picture& p) {
   return c;
 }
 
-nlohmann::ordered_json as_json(const options& o, const picture& p) {
+nlohmann::ordered_json as_json_map(const map_options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   const auto known = [](const auto& n) {
     return n ? nlohmann::ordered_json(*n) : nlohmann::ordered_json();
@@ -114,7 +106,7 @@ nlohmann::ordered_json as_json(const options& o, const picture& p) {
 }
 
 /// Prints statistics by kind of piece and by size class.
-void print_table(const options& o, const picture& p) {
+void print_table_map(const map_options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   const map_caption caption = caption_of(o, p);
   fmt::print("{}\n{}\n{}\n\n", caption.title, caption.workload, caption.figures);
@@ -142,11 +134,11 @@ heap_map cells_of(const picture& p) {
   return cut_into_cells(p.result.pieces, size);
 }
 
-std::string as_svg(const options& o, const picture& p) {
+std::string as_svg(const map_options& o, const picture& p) {
   return draw_svg(cells_of(p), p.result.pieces, caption_of(o, p));
 }
 
-void write(const options& o, const picture& p) {
+void write_map(const map_options& o, const picture& p) {
   std::ofstream file(o.output, std::ios::binary);
   file << (o.output.ends_with(".png") ? draw_png(cells_of(p)) : as_svg(o, p));
   file.close();
@@ -154,7 +146,7 @@ void write(const options& o, const picture& p) {
 }
 
 /// Appends the picture as a record for quarry report.
-void append_record(const options& o, const picture& p, record_file& file) {
+void append_record(const map_options& o, const picture& p, record_file& file) {
   const nlohmann::ordered_json line = {{"kind", "map"},
                                        {"title", caption_of(o, p).title},
                                        {"allocator", p.name},
@@ -163,15 +155,15 @@ void append_record(const options& o, const picture& p, record_file& file) {
   file.add(line);
 }
 
-int run(const options& o) {
+int run_map(const map_options& o) {
   record_file file(o.out);
   const picture p = run_workload(o);
-  if (!o.output.empty()) write(o, p);
+  if (!o.output.empty()) write_map(o, p);
   if (!o.out.empty()) append_record(o, p, file);
   if (o.json)
-    fmt::print("{}\n", as_json(o, p).dump(2));
+    fmt::print("{}\n", as_json_map(o, p).dump(2));
   else
-    print_table(o, p);
+    print_table_map(o, p);
   if (p.result.problem.empty()) return exit_success;
   fmt::print(stderr, "quarry: the heap metadata is inconsistent: {}\n", p.result.problem);
   return exit_check_failed;
@@ -179,18 +171,15 @@ int run(const options& o) {
 
 }  // namespace
 
-void add_map(CLI::App& app, action& chosen) {
-  const auto o = std::make_shared<options>();
-  CLI::App& command =
-      *app.add_subcommand("map", "Draw the layout of a heap after a random workload");
-  command.add_option("--allocator", o->allocator, "Allocator of the heap (default Quarry)")
-      ->type_name("NAME");
-  command
-      .add_option("--output", o->output,
-                  "Write a picture to this file: .svg, or .png without legend")
-      ->type_name("FILE");
-  command.add_option("--out", o->out, "Append the picture to this record file, for quarry report")
-      ->type_name("FILE");
+void add_map(const command_line& app, action& chosen) {
+  const auto o = std::make_shared<map_options>();
+  const command_line command =
+      app.add_subcommand("map", "Draw the layout of a heap after a random workload");
+  command.add_option("--allocator", o->allocator, "Allocator of the heap (default Quarry)", "NAME");
+  command.add_option("--output", o->output,
+                     "Write a picture to this file: .svg, or .png without legend", "FILE");
+  command.add_option("--out", o->out, "Append the picture to this record file, for quarry report",
+                     "FILE");
   command.add_flag("--json", o->json, "Print JSON, with every piece of the pool");
   const auto size = [](const std::string& text) { return parse_size(text).value(); };
   add_parsed(command, "--heap", o->plan.heap, size, "Size of the heap (default 16MiB)", "SIZE");
@@ -216,7 +205,7 @@ void add_map(CLI::App& app, action& chosen) {
       "  quarry map --allocator CFMalloc --heap 4M --sizes 64-1K --rounds 50 --output heap.svg\n"
       "  quarry map --out figures.jsonl && quarry report figures.jsonl -o report.html\n"
       "  quarry map --json | jq '.pieces[] | select(.kind == \"free\")'");
-  command.callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+  command.callback([o, &chosen] { chosen = [o] { return run_map(*o); }; });
 }
 
 }  // namespace quarry::tool

@@ -18,7 +18,7 @@ namespace quarry::tool {
 namespace {
 
 constexpr std::uint64_t max_cells = 4096;
-constexpr std::uint64_t columns = 64;
+constexpr std::uint64_t map_columns = 64;
 constexpr std::uint64_t side = 14;  // of a cell, in SVG units and pixels
 constexpr std::uint64_t margin = 24;
 
@@ -135,8 +135,8 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
     sizes = doublings;
   }
 
-  const std::uint64_t rows = cells_in(map.cells.size(), columns);
-  const std::uint64_t width = 2 * margin + columns * side;
+  const std::uint64_t rows = cells_in(map.cells.size(), map_columns);
+  const std::uint64_t width = 2 * margin + map_columns * side;
   const std::uint64_t top = margin + 68;
   const std::uint64_t kinds_at = top + rows * side + 20;
   constexpr std::uint64_t legend_columns = 3, line = 18;
@@ -170,7 +170,7 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
     if (cell.block_bytes != 0)
       tooltip +=
           fmt::format(" of {}, {:.0f} % live", to_text(bytes(cell.block_bytes)), 100 * cell.live);
-    box(margin + i % columns * side, top + i / columns * side, side, cell, tooltip);
+    box(margin + i % map_columns * side, top + i / map_columns * side, side, cell, tooltip);
   }
   std::uint64_t x = margin;
   for (unsigned k = 0; k < piece_kinds; ++k) {
@@ -186,7 +186,7 @@ std::string draw_svg(const heap_map& map, const std::vector<pool_piece>& pieces,
       std::max(x, margin), kinds_at + 11, to_text(bytes(map.cell_bytes)));
   std::uint64_t number = 0;
   for (const auto& [size, row] : sizes) {
-    const std::uint64_t at = margin + number / legend_rows * (columns * side / legend_columns);
+    const std::uint64_t at = margin + number / legend_rows * (map_columns * side / legend_columns);
     const std::uint64_t y = sizes_at + number % legend_rows * line;
     for (std::uint64_t shade = 0; shade < 3; ++shade)
       box(at + shade * side, y, side, {row.kind, size, 0.5 * static_cast<double>(shade)}, "");
@@ -245,15 +245,15 @@ std::string stored(const std::string& data) {
 }  // namespace
 
 std::string draw_png(const heap_map& map) {
-  const std::uint64_t width = columns * side + 1;
-  const std::uint64_t height = cells_in(map.cells.size(), columns) * side + 1;
+  const std::uint64_t width = map_columns * side + 1;
+  const std::uint64_t height = cells_in(map.cells.size(), map_columns) * side + 1;
   std::string pixels;
   for (std::uint64_t y = 0; y < height; ++y) {
     pixels += '\0';  // no filter
     for (std::uint64_t x = 0; x < width; ++x) {
-      const std::uint64_t i = y / side * columns + x / side;
+      const std::uint64_t i = y / side * map_columns + x / side;
       colour c{255, 255, 255};
-      if (i < map.cells.size() && x / side < columns)
+      if (i < map.cells.size() && x / side < map_columns)
         c = x % side == 0 || y % side == 0 ? colour{200, 200, 200} : colour_of(map, map.cells[i]);
       for (const std::uint8_t channel : {c.red, c.green, c.blue})
         pixels += static_cast<char>(channel);

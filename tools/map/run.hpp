@@ -9,9 +9,11 @@
 
 #include "common/parse.hpp"
 
-#include <quarry/heap.hpp>
+#include <quarry/core/statistics.hpp>
 
 #include <cstdint>
+#include <string>
+#include <string_view>
 #include <vector>
 
 namespace quarry::tool {
@@ -32,47 +34,12 @@ struct map_result {
   std::string problem;  // first violated invariant of the metadata; empty: none
 };
 
-template <class Ref>
-struct map_kernel {
-  Ref heap;
-  map_plan plan;
-  std::uint64_t round;
-  void** blocks;
-
-  void operator()() const {
-    const std::uint64_t me = simt::global_thread();
-    if (me >= plan.lanes) return;
-    simt::lane_random draw(plan.seed * 1'000'003 + round * plan.lanes + me);
-    for (std::uint64_t i = 0; i < plan.blocks_per_lane; ++i) {
-      void*& block = blocks[me * plan.blocks_per_lane + i];
-      if constexpr (Ref::can.frees_one) {
-        if (block != nullptr && draw.below(100) < plan.free_percent) {
-          heap.free(block);
-          block = nullptr;
-          continue;
-        }
-      }
-      if (block != nullptr) continue;
-      const auto spread = static_cast<std::uint32_t>(plan.sizes.most - plan.sizes.least + 1);
-      block = heap.malloc(plan.sizes.least + draw.below(spread));
-    }
-  }
+/// An allocator that can report the layout of its pool.
+struct mapping_entry {
+  std::string_view name;
+  std::uint64_t min_pool;
+  map_result (*run)(const map_plan&);
 };
-
-template <mapping_allocator Allocator>
-map_result run_map(const map_plan& plan) {
-  const heap<Allocator, cpu> h{bytes(plan.heap)};
-  std::vector<void*> blocks(plan.lanes * plan.blocks_per_lane);
-  const auto threads = static_cast<std::uint32_t>(std::min<std::uint64_t>(plan.lanes, 128));
-  const auto count = static_cast<std::uint32_t>(ceil_div(plan.lanes, std::uint64_t{threads}));
-  for (std::uint64_t round = 0; round < plan.rounds; ++round)
-    launch<cpu>({.blocks = count, .threads = threads, .workers = 1},
-                map_kernel<heap_ref<Allocator, cpu>>{h.ref(), plan, round, blocks.data()});
-  map_result result{h.statistics(), {}, h.check_invariants()};
-  h.on_host([&](const Allocator& a) {
-    a.visit_pieces([&](const pool_piece& p) { result.pieces.push_back(p); });
-  });
-  return result;
-}
+std::vector<mapping_entry> mapping_allocators();
 
 }  // namespace quarry::tool

@@ -18,12 +18,12 @@
 namespace quarry::tool {
 namespace {
 
-struct options {
+struct list_options {
   bytes pool = 1_GiB;
   bool json = false;
 };
 
-constexpr std::uint64_t unlimited = std::numeric_limits<std::uint64_t>::max();
+constexpr std::uint64_t any_size = std::numeric_limits<std::uint64_t>::max();
 
 /// Returns the metadata size for a pool, or nullopt if the pool is too small for the allocator.
 template <class Allocator>
@@ -33,7 +33,8 @@ std::optional<std::uint64_t> metadata_beside(bytes pool) {
 }
 
 template <class Allocator>
-nlohmann::ordered_json as_json(const named_allocator<Allocator>& entry, const options& o) {
+nlohmann::ordered_json as_json_list(const named_allocator<Allocator>& entry,
+                                    const list_options& o) {
   constexpr abilities can = Allocator::can;
   nlohmann::ordered_json j;
   j["name"] = entry.name;
@@ -46,7 +47,7 @@ nlohmann::ordered_json as_json(const named_allocator<Allocator>& entry, const op
   j["overwrites"] = can.overwrites;
   j["owns_pool"] = can.owns_pool;
   j["max_size"] =
-      can.max_size == unlimited ? nlohmann::ordered_json() : nlohmann::ordered_json(can.max_size);
+      can.max_size == any_size ? nlohmann::ordered_json() : nlohmann::ordered_json(can.max_size);
   j["max_alignment"] = can.max_alignment;
   j["min_pool"] = can.min_pool;
   const auto metadata = metadata_beside<Allocator>(o.pool);
@@ -56,16 +57,16 @@ nlohmann::ordered_json as_json(const named_allocator<Allocator>& entry, const op
   return j;
 }
 
-void print_json(const options& o) {
+void print_json_list(const list_options& o) {
   nlohmann::ordered_json out;
   out["pool_bytes"] = o.pool.value();
   out["registers_compiler"] = register_compiler();
   out["allocators"] = nlohmann::ordered_json::array();
-  for_each_allocator([&](auto entry) { out["allocators"].push_back(as_json(entry, o)); });
+  for_each_allocator([&](auto entry) { out["allocators"].push_back(as_json_list(entry, o)); });
   fmt::print("{}\n", out.dump(2));
 }
 
-void print_tables(const options& o) {
+void print_tables_list(const list_options& o) {
   table what({{"allocator"}, {"C++ type"}, {"summary"}});
   std::string trials;
   table can({{"allocator"},
@@ -87,7 +88,7 @@ void print_tables(const options& o) {
     if (!entry.trial.empty()) trials += fmt::format("  {}: {}\n", entry.name, entry.trial);
     can.add({std::string(entry.name), frees_text(a), memory_text(a),
              a.owns_pool ? "the pool" : "the system",
-             a.max_size == unlimited ? "any" : to_text(a.max_size), to_text(a.max_alignment),
+             a.max_size == any_size ? "any" : to_text(a.max_size), to_text(a.max_alignment),
              to_text(a.min_pool), metadata ? to_text(*metadata) : "-",
              registers ? std::to_string(*registers) : "-"});
   });
@@ -104,9 +105,10 @@ void print_tables(const options& o) {
 
 }  // namespace
 
-void add_list(CLI::App& app, action& chosen) {
-  const auto o = std::make_shared<options>();
-  CLI::App& command = *app.add_subcommand("list", "List the allocators and their capabilities");
+void add_list(const command_line& app, action& chosen) {
+  const auto o = std::make_shared<list_options>();
+  const command_line command =
+      app.add_subcommand("list", "List the allocators and their capabilities");
   command.add_flag("--json", o->json, "Print JSON");
   add_parsed(command, "--pool", o->pool, parse_size,
              "Pool size for the metadata column (default 1GiB)", "SIZE");
@@ -117,7 +119,7 @@ void add_list(CLI::App& app, action& chosen) {
       "  quarry list --json | jq '.allocators[] | select(.frees_one) | .name'");
   command.callback([o, &chosen] {
     chosen = [o] {
-      o->json ? print_json(*o) : print_tables(*o);
+      o->json ? print_json_list(*o) : print_tables_list(*o);
       return exit_success;
     };
   });

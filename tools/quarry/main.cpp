@@ -1,23 +1,18 @@
 // SPDX-License-Identifier: Apache-2.0
-/// quarry: the command-line tool of the library. This file parses the command line; each subcommand
-/// has its own file.
+/// quarry: the command-line tool of the library. Each subcommand has its own file.
 
 #include "bench/child.hpp"
 #include "cluster/command.hpp"
 #include "common/command.hpp"
-#include "common/parse.hpp"
 #include "demo/demo.hpp"
 #include "region/command.hpp"
 #include "workloads/workload.hpp"
 
 #include <fmt/format.h>
 
-#include <algorithm>
 #include <cstdio>
 #include <exception>
 #include <string>
-#include <string_view>
-#include <vector>
 
 namespace {
 
@@ -48,34 +43,7 @@ std::string version() {
                      built_with_cuda() ? "cpu, cuda" : "cpu");
 }
 
-/// Returns a one-line error message for an invalid command line, with a suggestion if possible.
-std::string message_for(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
-  const auto chosen = app.get_subcommands();
-  if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
-    std::vector<std::string> names;
-    for (const CLI::App* command : app.get_subcommands({})) names.push_back(command->get_name());
-    const std::vector<std::string_view> views(names.begin(), names.end());
-    const std::string_view nearest = nearest_name(argv[1], views);
-    return fmt::format("no command '{}'{}; the commands are {}", argv[1],
-                       nearest.empty() ? "" : fmt::format(" (did you mean {}?)", nearest),
-                       fmt::join(names, ", "));
-  }
-  std::string what = e.what();
-  std::replace(what.begin(), what.end(), '\n', ' ');
-  if (dynamic_cast<const CLI::ExtrasError*>(&e) != nullptr)
-    what = "unexpected:" + what.substr(what.find(':') + 1);
-  return fmt::format("{} (see quarry{} --help)", what,
-                     chosen.empty() ? "" : " " + chosen[0]->get_name());
-}
-
-int run(CLI::App& app, int argc, char** argv) {
-  action chosen;
-  app.set_version_flag("--version", version(),
-                       "Print the version and the backends of this program");
-  app.set_help_flag("-h,--help", "Print this help");
-  app.footer(examples);
-  app.require_subcommand(0, 1);
-  app.get_formatter()->column_width(32);
+void add_commands(const command_line& app, action& chosen) {
   add_demo(app, chosen);
   add_list(app, chosen);
   add_explore(app, chosen);
@@ -87,16 +55,6 @@ int run(CLI::App& app, int argc, char** argv) {
   add_kd_tree(app, chosen);
   add_graph(app, chosen);
   add_report(app, chosen);
-  try {
-    app.parse(argc, argv);
-  } catch (const CLI::Success& e) {  // --help, --version
-    return app.exit(e);
-  } catch (const CLI::ParseError& e) {
-    throw input_error(message_for(app, e, argc, argv));
-  }
-  if (chosen) return chosen();
-  fmt::print("{}", app.help());
-  return exit_success;
 }
 
 }  // namespace
@@ -105,8 +63,7 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && argv[1] == bench_child_command) return bench_child(argv[2]);
     if (argc == 3 && argv[1] == workload_child_command) return workload_child(argv[2]);
-    CLI::App app(about, "quarry");
-    return run(app, argc, argv);
+    return run_command_line({"quarry", about, examples, version()}, argc, argv, add_commands);
   } catch (const input_error& e) {
     std::fprintf(stderr, "quarry: %s\n", e.what());
     return exit_bad_input;

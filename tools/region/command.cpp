@@ -3,13 +3,13 @@
 
 namespace quarry::tool {
 
-void add_region(CLI::App& app, action& chosen) {
-  CLI::App* region =
+void add_region(const command_line& app, action& chosen) {
+  const command_line region =
       app.add_subcommand("region", "Regions on the CPU: fragmentation, speed, snapshots");
-  region->require_subcommand(1, 1);
-  add_region_fragmentation(*region, chosen);
-  add_region_peers(*region, chosen);
-  add_region_snapshot(*region, chosen);
+  region.require_subcommand();
+  add_region_fragmentation(region, chosen);
+  add_region_peers(region, chosen);
+  add_region_snapshot(region, chosen);
 }
 
 }  // namespace quarry::tool

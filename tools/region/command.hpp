@@ -7,10 +7,10 @@
 namespace quarry::tool {
 
 /// quarry region fragmentation | peers | stats | snapshot save|load|info
-void add_region(CLI::App& app, action& chosen);
+void add_region(const command_line& app, action& chosen);
 
-void add_region_fragmentation(CLI::App& region, action& chosen);
-void add_region_peers(CLI::App& region, action& chosen);
-void add_region_snapshot(CLI::App& region, action& chosen);
+void add_region_fragmentation(const command_line& region, action& chosen);
+void add_region_peers(const command_line& region, action& chosen);
+void add_region_snapshot(const command_line& region, action& chosen);
 
 }  // namespace quarry::tool

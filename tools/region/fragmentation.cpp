@@ -12,6 +12,7 @@
 #include "bench/environment.hpp"
 #include "bench/record_file.hpp"
 #include "chart/svg_chart.hpp"
+#include "common/text.hpp"
 #include "region/command.hpp"
 #include "region/workloads.hpp"
 
@@ -25,7 +26,7 @@
 namespace quarry::tool {
 namespace {
 
-struct options {
+struct fragmentation_options {
   std::string workload = "all";
   std::uint64_t steps = 200'000;
   std::uint64_t samples = 20;
@@ -58,7 +59,7 @@ sample take_sample(region_tree& tree, region_id id, std::uint64_t step, std::uin
           packed.ranges.size()};
 }
 
-figure run(const std::string& name, const options& o) {
+figure run_fragmentation(const std::string& name, const fragmentation_options& o) {
   static constexpr unsigned phases[] = {75, 25, 70, 30, 60};
   region_tree tree;
   region r(tree);
@@ -113,7 +114,7 @@ void print(const figure& f) {
   fmt::print("{}\n", t.text());
 }
 
-nlohmann::ordered_json as_json(const figure& f) {
+nlohmann::ordered_json as_json_fragmentation(const figure& f) {
   nlohmann::ordered_json out;
   out["workload"] = f.name;
   for (const sample& s : f.samples)
@@ -140,7 +141,7 @@ constexpr slab_curve slab_curves[] = {
      [](const sample& s) { return static_cast<double>(s.asked) / 4096; }}};
 
 /// Appends the records of a figure, for quarry report.
-void append_record(const figure& f, const options& o, const bench_environment& where,
+void append_record(const figure& f, const fragmentation_options& o, const bench_environment& where,
                    record_file& file) {
   const std::string id = "region-" + f.name;
   file.add(
@@ -190,11 +191,11 @@ chart slabs_of(const figure& f) {
   return c;
 }
 
-int run_all(const options& o) {
+int run_fragmentation(const fragmentation_options& o) {
   record_file file(o.out);
   std::vector<figure> figures;
   for (const char* name : {"growing", "phases", "sizes"})
-    if (o.workload == "all" || o.workload == name) figures.push_back(run(name, o));
+    if (o.workload == "all" || o.workload == name) figures.push_back(run_fragmentation(name, o));
   if (!o.plot.empty()) {
     std::ofstream out(o.plot);
     std::vector<chart> charts;
@@ -207,7 +208,7 @@ int run_all(const options& o) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const figure& f : figures)
     if (o.json)
-      all.push_back(as_json(f));
+      all.push_back(as_json_fragmentation(f));
     else
       print(f);
   if (o.json) fmt::print("{}\n", all.dump(2));
@@ -216,21 +217,19 @@ int run_all(const options& o) {
 
 }  // namespace
 
-void add_region_fragmentation(CLI::App& region, action& chosen) {
-  auto o = std::make_shared<options>();
-  CLI::App* command = region.add_subcommand(
+void add_region_fragmentation(const command_line& region, action& chosen) {
+  auto o = std::make_shared<fragmentation_options>();
+  const command_line command = region.add_subcommand(
       "fragmentation",
       "Full and partial slabs over time under random allocation (Lyberis et al., Figures 4a-c)");
-  add_choice(*command, "--workload", o->workload, {"all", "growing", "phases", "sizes"},
-             "Workload");
-  add_count(*command, "--steps", o->steps, "Number of steps; each allocates or frees one object",
-            5);
-  add_count(*command, "--samples", o->samples, "Number of samples", 1);
-  command->add_option("--plot", o->plot, "Write the curves to this SVG file");
-  command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
-      ->type_name("FILE");
-  command->add_flag("--json", o->json, "Print JSON");
-  command->callback([o, &chosen] { chosen = [o] { return run_all(*o); }; });
+  add_choice(command, "--workload", o->workload, {"all", "growing", "phases", "sizes"}, "Workload");
+  add_count(command, "--steps", o->steps, "Number of steps; each allocates or frees one object", 5);
+  add_count(command, "--samples", o->samples, "Number of samples", 1);
+  command.add_option("--plot", o->plot, "Write the curves to this SVG file");
+  command.add_option("--out", o->out, "Append lines of JSON to this file, for quarry report",
+                     "FILE");
+  command.add_flag("--json", o->json, "Print JSON");
+  command.callback([o, &chosen] { chosen = [o] { return run_fragmentation(*o); }; });
 }
 
 }  // namespace quarry::tool

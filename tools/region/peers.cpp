@@ -6,6 +6,7 @@
 
 #include "bench/environment.hpp"
 #include "bench/record_file.hpp"
+#include "common/text.hpp"
 #include "region/command.hpp"
 
 #include <fmt/format.h>
@@ -24,7 +25,7 @@ namespace {
 
 namespace fs = std::filesystem;
 
-struct options {
+struct peers_options {
   std::string peer;
   std::uint64_t rounds = 5;
   std::uint64_t operations = 5'000'000;
@@ -75,7 +76,7 @@ std::string quoted(const std::string& text) {
 }
 
 /// Runs one workload on one allocator and returns the numbers that region_peer prints.
-std::vector<double> measure(const options& o, const allocator_under_test& who,
+std::vector<double> measure(const peers_options& o, const allocator_under_test& who,
                             const std::string& what) {
   std::string line;
   if (!who.preload.empty()) line = "LD_PRELOAD=" + quoted(who.preload) + " ";
@@ -126,7 +127,7 @@ void describe_experiments(record_file& file) {
        {"better", "less"}});
 }
 
-void append_record(const options& o, const workload& w, const std::string& row,
+void append_record(const peers_options& o, const workload& w, const std::string& row,
                    const std::string& who, double value, const bench_environment& where,
                    record_file& file) {
   const bool is_time = w.unit == std::string_view("ns");
@@ -143,7 +144,7 @@ void append_record(const options& o, const workload& w, const std::string& row,
   file.add(point);
 }
 
-int run(options o) {
+int run_peers(peers_options o) {
   if (o.peer.empty())
     o.peer = (fs::read_symlink("/proc/self/exe").parent_path() / "region_peer").string();
   if (!fs::exists(o.peer)) throw input_error("no program " + o.peer + " (see --peer)");
@@ -204,19 +205,19 @@ int run(options o) {
 
 }  // namespace
 
-void add_region_peers(CLI::App& region, action& chosen) {
-  auto o = std::make_shared<options>();
-  CLI::App* command =
+void add_region_peers(const command_line& region, action& chosen) {
+  auto o = std::make_shared<peers_options>();
+  const command_line command =
       region.add_subcommand("peers", "Compare regions with glibc, jemalloc and mimalloc");
-  command->add_option(
+  command.add_option(
       "--peer", o->peer,
       "The program that runs one workload (default: region_peer in this program's folder)");
-  add_count(*command, "--rounds", o->rounds, "Runs per data point; the minimum is reported");
-  add_count(*command, "--operations", o->operations, "Frees per run, and equally many mallocs", 10);
-  command->add_option("--out", o->out, "Append lines of JSON to this file, for quarry report")
-      ->type_name("FILE");
-  command->add_flag("--json", o->json, "Print JSON");
-  command->callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+  add_count(command, "--rounds", o->rounds, "Runs per data point; the minimum is reported");
+  add_count(command, "--operations", o->operations, "Frees per run, and equally many mallocs", 10);
+  command.add_option("--out", o->out, "Append lines of JSON to this file, for quarry report",
+                     "FILE");
+  command.add_flag("--json", o->json, "Print JSON");
+  command.callback([o, &chosen] { chosen = [o] { return run_peers(*o); }; });
 }
 
 }  // namespace quarry::tool

@@ -2,6 +2,7 @@
 /// quarry region snapshot save|load|info and quarry region stats: saves a list whose nodes lie in a
 /// region and its children, restores it at the same addresses, and prints statistics.
 
+#include "common/text.hpp"
 #include "region/command.hpp"
 #include "region/workloads.hpp"
 
@@ -13,7 +14,7 @@
 namespace quarry::tool {
 namespace {
 
-struct options {
+struct snapshot_arguments {
   std::string file;
   std::uint64_t nodes = 10'000;
   std::uint64_t regions = 3;
@@ -51,7 +52,7 @@ std::uint64_t count_intact(const node* n) {
   return good;
 }
 
-int save(const options& o) {
+int save_list(const snapshot_arguments& o) {
   tree_options where;
   where.where = snapshot_address;
   where.range = std::uint64_t{256} << 30;
@@ -66,7 +67,7 @@ int save(const options& o) {
   return exit_success;
 }
 
-int load(const options& o) {
+int load_list(const snapshot_arguments& o) {
   region_tree tree(snapshot_options(o.file));
   const loaded_snapshot loaded = load_snapshot(tree, o.file);
   const std::uint64_t good = count_intact(static_cast<const node*>(loaded.root));
@@ -79,7 +80,7 @@ int load(const options& o) {
   return exit_success;
 }
 
-int info(const options& o) {
+int print_header(const snapshot_arguments& o) {
   const snapshot_header h = snapshot_info(o.file);
   if (o.json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"version", h.version},
@@ -99,7 +100,7 @@ int info(const options& o) {
 }
 
 /// Prints one line per region of a snapshot.
-int stats(const options& o) {
+int print_statistics(const snapshot_arguments& o) {
   region_tree tree(snapshot_options(o.file));
   const loaded_snapshot loaded = load_snapshot(tree, o.file);
   table t({{"region", right},
@@ -138,31 +139,32 @@ int stats(const options& o) {
   return exit_success;
 }
 
-CLI::App* add_file_command(CLI::App& parent, const char* name, const char* help,
-                           const std::shared_ptr<options>& o, action& chosen,
-                           int (*run)(const options&)) {
-  CLI::App* command = parent.add_subcommand(name, help);
-  command->add_option("FILE", o->file, "The snapshot file")->required();
-  command->add_flag("--json", o->json, "Print JSON");
-  command->callback([o, &chosen, run] { chosen = [o, run] { return run(*o); }; });
+command_line add_file_command(const command_line& parent, const char* name, const char* help,
+                              const std::shared_ptr<snapshot_arguments>& o, action& chosen,
+                              int (*run)(const snapshot_arguments&)) {
+  const command_line command = parent.add_subcommand(name, help);
+  command.add_required("FILE", o->file, "The snapshot file");
+  command.add_flag("--json", o->json, "Print JSON");
+  command.callback([o, &chosen, run] { chosen = [o, run] { return run(*o); }; });
   return command;
 }
 
 }  // namespace
 
-void add_region_snapshot(CLI::App& region, action& chosen) {
-  auto o = std::make_shared<options>();
+void add_region_snapshot(const command_line& region, action& chosen) {
+  auto o = std::make_shared<snapshot_arguments>();
   add_file_command(region, "stats",
                    "Statistics of the regions in a snapshot: objects, slabs, packing", o, chosen,
-                   stats);
-  CLI::App* snapshot = region.add_subcommand("snapshot", "Save regions to a file and restore them");
-  snapshot->require_subcommand(1, 1);
-  CLI::App* command = add_file_command(
-      *snapshot, "save", "Build a list in regions and save the regions", o, chosen, save);
-  add_count(*command, "--nodes", o->nodes, "Number of nodes");
-  add_count(*command, "--regions", o->regions, "Number of regions that hold the list", 1, 1000);
-  add_file_command(*snapshot, "load", "Restore the list and check every node", o, chosen, load);
-  add_file_command(*snapshot, "info", "Print the header", o, chosen, info);
+                   print_statistics);
+  const command_line snapshot =
+      region.add_subcommand("snapshot", "Save regions to a file and restore them");
+  snapshot.require_subcommand();
+  const command_line command = add_file_command(
+      snapshot, "save", "Build a list in regions and save the regions", o, chosen, save_list);
+  add_count(command, "--nodes", o->nodes, "Number of nodes");
+  add_count(command, "--regions", o->regions, "Number of regions that hold the list", 1, 1000);
+  add_file_command(snapshot, "load", "Restore the list and check every node", o, chosen, load_list);
+  add_file_command(snapshot, "info", "Print the header", o, chosen, print_header);
 }
 
 }  // namespace quarry::tool

@@ -20,7 +20,7 @@ namespace {
 
 using out_json = nlohmann::ordered_json;
 
-constexpr std::size_t grid_columns = 40;
+constexpr std::size_t max_grid_columns = 40;
 
 /// Rounds to six significant digits; null if the value is missing.
 out_json shortened(double v) {
@@ -85,7 +85,7 @@ out_json to_json(const figure& f, chart_form form) {
                     {"curves", std::move(curves)}};
     if (v.not_shown > 0) one["not_shown"] = v.not_shown;
     if (form != chart_form::table) {
-      one["grid"] = to_json(grid_of(v, grid_columns));
+      one["grid"] = to_json(grid_of(v, max_grid_columns));
       one["svg"] = chart_svg(v.picture);
     }
     j["views"].push_back(std::move(one));

@@ -18,7 +18,7 @@ namespace {
 
 constexpr std::uint64_t most_batch = std::uint64_t{1} << 26;
 
-struct options : workload_options {
+struct graph_options : workload_options {
   std::string experiments = "all";
   std::uint64_t scale = 0;  // 2^scale vertices; 0: default of the backend, as in the next two
   std::uint64_t degree = 0;
@@ -35,7 +35,7 @@ std::vector<const graph_experiment*> find_graph_experiments(const std::string& t
   return chosen;
 }
 
-std::vector<std::uint64_t> points_of(const graph_experiment& e, const options& o,
+std::vector<std::uint64_t> points_of(const graph_experiment& e, const graph_options& o,
                                      const graph_size& size, bool gpu) {
   if (e.name == "init") {
     std::vector<std::uint64_t> vertices;
@@ -71,9 +71,9 @@ std::uint64_t default_heap(const graph_size& size, const std::vector<std::uint64
   return std::max((64_MiB).value(), 64 * (size.edges() + most) + 256 * size.vertices());
 }
 
-std::string command_line(const options& o, const workload_setup& setup, const graph_experiment& e,
-                         const graph_size& size, std::uint64_t heap, std::uint64_t x,
-                         std::string_view allocator) {
+std::string command_text(const graph_options& o, const workload_setup& setup,
+                         const graph_experiment& e, const graph_size& size, std::uint64_t heap,
+                         std::uint64_t x, std::string_view allocator) {
   std::string text = fmt::format(
       "quarry graph --backend {} --experiments {} --scale {} --degree {}", setup.backend.name,
       e.name, e.name == "init" ? log2_floor(x) : size.scale, size.degree);
@@ -82,7 +82,7 @@ std::string command_line(const options& o, const workload_setup& setup, const gr
   return text + (o.check ? " --check" : "");
 }
 
-std::string point_text(const json& result) {
+std::string point_summary(const json& result) {
   if (!measured(result)) return result.at("outcome");
   if (result.at("corrupt") != 0) return "WRONG";
   const json &ms = result.at("ms"), &free_ms = result.at("free_ms");
@@ -92,7 +92,7 @@ std::string point_text(const json& result) {
 }
 
 /// Runs one experiment with all allocators. Returns false if a result is missing or wrong.
-bool run_experiment(const options& o, const workload_setup& setup, const graph_experiment& e,
+bool run_experiment(const graph_options& o, const workload_setup& setup, const graph_experiment& e,
                     const graph_size& size, workload_record& record, progress& bar) {
   const std::vector<std::uint64_t> points = points_of(e, o, size, setup.gpu());
   const std::uint64_t heap = o.heap != 0 ? o.heap : default_heap(size, points);
@@ -119,7 +119,7 @@ bool run_experiment(const options& o, const workload_setup& setup, const graph_e
                       {"check", o.check}},
                      points.size(), static_cast<double>(o.timeout), [&](const json& result) {
                        const std::uint64_t x = points[cells.size() - 1];
-                       cells.push_back(point_text(result));
+                       cells.push_back(point_summary(result));
                        ok = ok && (measured(result) || result.at("outcome") == "skipped") &&
                             result.at("corrupt") == 0;
                        if (result.at("note") != "")
@@ -130,7 +130,7 @@ bool run_experiment(const options& o, const workload_setup& setup, const graph_e
                             {"allocator", allocator},
                             {"series", allocator},
                             {"x", x},
-                            {"command", command_line(o, setup, e, size, heap, x, allocator)}},
+                            {"command", command_text(o, setup, e, size, heap, x, allocator)}},
                            result);
                      });
     rows.add(cells);
@@ -143,7 +143,7 @@ bool run_experiment(const options& o, const workload_setup& setup, const graph_e
   return ok;
 }
 
-int run(const options& o) {
+int run_graph(const graph_options& o) {
   const std::vector<const graph_experiment*> chosen = find_graph_experiments(o.experiments);
   const workload_setup setup = resolve_setup(o);
   const graph_size size{static_cast<unsigned>(o.scale != 0  ? o.scale
@@ -170,14 +170,12 @@ int run(const options& o) {
 
 }  // namespace
 
-void add_graph(CLI::App& app, action& chosen) {
-  const auto o = std::make_shared<options>();
-  CLI::App& command = *app.add_subcommand(
+void add_graph(const command_line& app, action& chosen) {
+  const auto o = std::make_shared<graph_options>();
+  const command_line command = app.add_subcommand(
       "graph", "Measure a dynamic graph that allocates inside kernels, with each allocator");
-  command
-      .add_option("--experiments", o->experiments,
-                  "Names from the list below, or all (default all)")
-      ->type_name("E,F,...");
+  command.add_option("--experiments", o->experiments,
+                     "Names from the list below, or all (default all)", "E,F,...");
   add_count(command, "--scale", o->scale, "2^N vertices (default 17 on a GPU, 10 on the CPU)", 1,
             24);
   add_count(command, "--degree", o->degree,
@@ -202,7 +200,7 @@ void add_graph(CLI::App& app, action& chosen) {
       "Examples:\n"
       "  quarry graph --experiments update,range --batches 100,1000\n"
       "  quarry graph --backend cuda --scale 20 --out graph.jsonl");
-  command.callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+  command.callback([o, &chosen] { chosen = [o] { return run_graph(*o); }; });
 }
 
 }  // namespace quarry::tool

@@ -25,9 +25,9 @@
 namespace quarry::tool {
 namespace {
 
-constexpr std::string_view baseline = "AtomicMalloc";
+constexpr std::string_view kd_tree_baseline = "AtomicMalloc";
 
-struct options : workload_options {
+struct kd_tree_options : workload_options {
   std::string scenes = "tessellated,clustered,thin";
   std::uint64_t triangles = 0;  // of generated scenes; 0: default of the backend
   std::uint64_t leaf_size = apps::kd_limits::default_leaf_size;
@@ -68,7 +68,7 @@ json description() {
        "malloc and free for its warp."}};
 }
 
-std::string command_line(const options& o, const workload_setup& setup, const kd_case& c,
+std::string command_text(const kd_tree_options& o, const workload_setup& setup, const kd_case& c,
                          std::string_view allocator) {
   std::string text =
       fmt::format("quarry kd-tree --backend {} --scene {}", setup.backend.name, c.scene);
@@ -80,7 +80,7 @@ std::string command_line(const options& o, const workload_setup& setup, const kd
 }
 
 /// Finds all scenes before the first build. Throws input_error.
-std::vector<kd_case> resolve_cases(const options& o, const workload_setup& setup) {
+std::vector<kd_case> resolve_cases(const kd_tree_options& o, const workload_setup& setup) {
   std::vector<kd_case> cases;
   for (const std::string& name : split(o.scenes)) {
     const std::uint64_t wanted = o.triangles != 0 ? o.triangles : setup.gpu() ? 250'000 : 2000;
@@ -114,7 +114,7 @@ bool overwrites(std::string_view allocator) {
 /// Measures one scene with one allocator after the other. The first one is the baseline.
 class kd_scene_comparison {
  public:
-  kd_scene_comparison(const options& o, const workload_setup& setup, const kd_case& c)
+  kd_scene_comparison(const kd_tree_options& o, const workload_setup& setup, const kd_case& c)
       : options_(&o), setup_(&setup), case_(&c) {}
 
   /// Builds the expected tree by the sequential reference implementation.
@@ -166,7 +166,7 @@ class kd_scene_comparison {
       result["slowdown"] = result.at("ms").get<double>() / base.at("ms").get<double>();
   }
 
-  const options* options_;
+  const kd_tree_options* options_;
   const workload_setup* setup_;
   const kd_case* case_;
   std::optional<json> first_;
@@ -240,10 +240,10 @@ void add_row(table& rows, std::string_view allocator, const json& result) {
                             : outcome + ": " + note});
 }
 
-int run(const options& o) {
+int run_kd_tree(const kd_tree_options& o) {
   workload_setup setup = resolve_setup(o);
-  std::erase(setup.allocators, baseline);  // the baseline is measured first
-  setup.allocators.insert(setup.allocators.begin(), baseline);
+  std::erase(setup.allocators, kd_tree_baseline);  // the baseline is measured first
+  setup.allocators.insert(setup.allocators.begin(), kd_tree_baseline);
   const std::vector<kd_case> cases = resolve_cases(o, setup);
   workload_record record(o, setup.environment);
   record.experiment(description());
@@ -271,7 +271,7 @@ int run(const options& o) {
                     {"allocator", allocator},
                     {"series", allocator},
                     {"x", c.label},
-                    {"command", command_line(o, setup, c, allocator)}},
+                    {"command", command_text(o, setup, c, allocator)}},
                    result);
       claims.note(allocator, c.label, result);
       add_row(rows, allocator, result);
@@ -292,14 +292,13 @@ int run(const options& o) {
 
 }  // namespace
 
-void add_kd_tree(CLI::App& app, action& chosen) {
-  const auto o = std::make_shared<options>();
-  CLI::App& command = *app.add_subcommand(
+void add_kd_tree(const command_line& app, action& chosen) {
+  const auto o = std::make_shared<kd_tree_options>();
+  const command_line command = app.add_subcommand(
       "kd-tree", "Measure a kd-tree build that allocates inside a kernel, with each allocator");
-  command
-      .add_option("--scene", o->scenes,
-                  "Files (.obj, .ply) or generated scenes (default tessellated,clustered,thin)")
-      ->type_name("S,T,...");
+  command.add_option("--scene", o->scenes,
+                     "Files (.obj, .ply) or generated scenes (default tessellated,clustered,thin)",
+                     "S,T,...");
   add_count(command, "--triangles", o->triangles,
             "Size of generated scenes (default 250000 on a GPU, 2000 on the CPU)", 1,
             apps::scene::max_triangles);
@@ -320,7 +319,7 @@ void add_kd_tree(CLI::App& app, action& chosen) {
       "  quarry kd-tree\n"
       "  quarry kd-tree --scene bunny.obj --allocators CFMalloc,ScatterAlloc --check\n"
       "  quarry kd-tree --backend cuda --scene thin --triangles 2000000 --out trees.jsonl");
-  command.callback([o, &chosen] { chosen = [o] { return run(*o); }; });
+  command.callback([o, &chosen] { chosen = [o] { return run_kd_tree(*o); }; });
 }
 
 }  // namespace quarry::tool

@@ -22,11 +22,11 @@ constexpr std::uint64_t min_heap = (1_MiB).value();
 
 // ---- options -----------------------------------------------------------------------------------
 
-void add_workload_options(CLI::App& command, workload_options& o) {
+void add_workload_options(const command_line& command, workload_options& o) {
   add_choice(command, "--backend", o.backend, {"cpu", "cuda"},
              "Backend (default: cuda if there is a GPU, else cpu)");
-  command.add_option("--allocators", o.allocators, "Names from quarry list, or all (default all)")
-      ->type_name("A,B,...");
+  command.add_option("--allocators", o.allocators, "Names from quarry list, or all (default all)",
+                     "A,B,...");
   const auto heap = [](const std::string& text) {
     const std::uint64_t n = parse_size(text).value();
     if (n < min_heap) throw input_error("the heap must have at least 1 MiB");
@@ -40,8 +40,7 @@ void add_workload_options(CLI::App& command, workload_options& o) {
             1, 86'400);
   command.add_flag("--check", o.check, "Also compare the result with a sequential reference");
   command.add_flag("--json", o.json, "Print JSON");
-  command.add_option("--out", o.out, "Append one line of JSON per data point to this file")
-      ->type_name("FILE");
+  command.add_option("--out", o.out, "Append one line of JSON per data point to this file", "FILE");
 }
 
 workload_setup resolve_setup(const workload_options& o) {

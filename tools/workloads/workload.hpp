@@ -12,8 +12,8 @@
 #include "bench/record_file.hpp"
 #include "bench/request.hpp"
 #include "common/backend_info.hpp"
+#include "common/command.hpp"
 
-#include <CLI/CLI.hpp>
 #include <nlohmann/json.hpp>
 
 #include <cstdint>
@@ -40,7 +40,7 @@ struct workload_options {
   bool json = false;
   std::string out;
 };
-void add_workload_options(CLI::App& command, workload_options& o);
+void add_workload_options(const command_line& command, workload_options& o);
 
 /// The options, resolved: where to run, and with which allocators.
 struct workload_setup {

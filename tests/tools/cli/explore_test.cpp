@@ -4,6 +4,8 @@
 #include "explore/run.hpp"
 #include "faulty_bump.hpp"
 
+#include <quarry/check/explore_allocator.hpp>
+
 #include <gtest/gtest.h>
 
 #include <string>
@@ -12,10 +14,15 @@ namespace quarry::tool {
 namespace {
 
 template <defect Defect>
+exploration explore(const exploration_options& options) {
+  return allocator_explorer<faulty_bump<Defect>>(options).run();
+}
+
+template <defect Defect>
 exploration explored(std::uint64_t schedules = 2000) {
   exploration_options options;
   options.schedules = schedules;
-  return explore_in_portions<faulty_bump<Defect>>(options, [](const exploration&) {});
+  return explore_in_portions(options, explore<Defect>, [](const exploration&) {});
 }
 
 TEST(Explore, FindsNoFailureInASoundAllocator) {
@@ -59,7 +66,7 @@ TEST(Explore, ReportsItsProgress) {
   exploration_options options;
   options.schedules = 5000;
   std::uint64_t last = 0;
-  (void)explore_in_portions<faulty_bump<defect::none>>(options, [&](const exploration& so_far) {
+  (void)explore_in_portions(options, explore<defect::none>, [&](const exploration& so_far) {
     EXPECT_GT(so_far.schedules, last);
     last = so_far.schedules;
   });
@@ -71,8 +78,7 @@ TEST(Explore, StopsAtItsTimeLimit) {
   options.schedules = ~std::uint64_t{0};
   options.seconds = 0.01;
   EXPECT_GT(
-      explore_in_portions<faulty_bump<defect::none>>(options, [](const exploration&) {}).schedules,
-      0u);
+      explore_in_portions(options, explore<defect::none>, [](const exploration&) {}).schedules, 0u);
 }
 
 }  // namespace

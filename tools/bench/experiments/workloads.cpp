@@ -30,7 +30,7 @@ std::vector<bench_measurement> ranges(const bench_scale& scale, bench_workload w
 std::vector<bench_measurement> mixed(const bench_scale& scale) {
   return ranges(scale, bench_workload::malloc_then_free, {{16, 1024}, {16, 8192}});
 }
-std::vector<bench_measurement> fragmentation(const bench_scale& scale) {
+std::vector<bench_measurement> workload_fragmentation(const bench_scale& scale) {
   std::vector<bench_measurement> list = ranges(scale, bench_workload::fragmentation, {{16, 1024}});
   for (bench_measurement& m : list) m.rounds = 5;
   return list;
@@ -174,7 +174,7 @@ std::vector<experiment> workload_experiments() {
                  "five rounds in which a random half frees and allocates again",
                  by_range,
                  {{"fragmentation", "address-range fragmentation", "", "linear"}, milliseconds},
-                 fragmentation}
+                 workload_fragmentation}
           .accepting(size_option::ranges)
           .as("bars"));
   add(experiment{"fill",
