@@ -78,3 +78,18 @@ function(quarry_programs name)
       RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/gpu_${arg_DIRECTORY}")
   endif()
 endfunction()
+
+# quarry_unity(<target> <group> <source>... FOLDERS <folder>...)
+# Of the given sources, those that lie in one of the folders are compiled as one translation unit.
+function(quarry_unity target group)
+  cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "FOLDERS")
+  foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)
+    foreach(folder IN LISTS arg_FOLDERS)
+      if(source MATCHES "^${folder}/")
+        set_source_files_properties("${source}" PROPERTIES UNITY_GROUP "${group}")
+      endif()
+    endforeach()
+  endforeach()
+  set_target_properties(${target} PROPERTIES
+    UNITY_BUILD "${QUARRY_UNITY}" UNITY_BUILD_MODE GROUP)
+endfunction()

@@ -24,6 +24,21 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,]*thread")
   endif()
 endif()
 
+# GoogleTest and the headers of the standard library that most tests include, precompiled once.
+# Headers of this repository are not among them: a change to one would compile every test again.
+if(QUARRY_HAS_EXECUTOR)
+  file(CONFIGURE OUTPUT "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp" CONTENT "\n" @ONLY)
+  add_library(quarry_test_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
+  quarry_own(quarry_test_headers)
+  target_link_libraries(quarry_test_headers PRIVATE GTest::gtest_main)
+  target_compile_options(quarry_test_headers PRIVATE
+    -UNDEBUG "$<$<CONFIG:RelWithDebInfo,Debug>:-Og>")
+  target_precompile_headers(quarry_test_headers PRIVATE
+    <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <concepts> <cstdint> <cstring>
+    <functional> <memory> <numeric> <optional> <random> <set> <span> <string> <string_view>
+    <thread> <vector>)
+endif()
+
 # quarry_gpu_test(<test name> <program> [labels...])
 # Runs <program> where there is a GPU, is skipped elsewhere. One process for the whole
 # program: starting CUDA costs more than most tests.
@@ -35,14 +50,14 @@ function(quarry_gpu_test test program)
 endfunction()
 
 # quarry_test(<name> SOURCES ... [BOTH_BACKENDS] [CUDA_SOURCES ...] [LIBRARIES ...]
-#             [LABELS ...] [TIMEOUT seconds] [SERIAL] [OPTIMIZED])
+#             [LABELS ...] [TIMEOUT seconds] [SERIAL])
 # GoogleTest programs: <name> for the CPU (each TEST is a ctest test `<name>.Suite.Test`)
 # and <name>_gpu for the GPU (one ctest test with the label gpu). The folder's name is
-# a label too. SERIAL: the test runs alone, because it measures or fills the host. Most tests spend more
-# time in the compiler than running, so the default is -Og, which compiles the templates of all
-# allocators in half the time of -O2; OPTIMIZED keeps -O2 for tests that run many schedules.
+# a label too. SERIAL: the test runs alone, because it measures or fills the host. Tests are
+# compiled with -Og: most spend more time in the compiler than running, and those that run long
+# spend their time in the executor, which has -O2.
 function(quarry_test name)
-  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;BOTH_BACKENDS;OPTIMIZED" "TIMEOUT"
+  cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;BOTH_BACKENDS" "TIMEOUT"
     "SOURCES;CUDA_SOURCES;LIBRARIES;LABELS")
   if(arg_UNPARSED_ARGUMENTS)
     message(FATAL_ERROR "${name}: unknown arguments: ${arg_UNPARSED_ARGUMENTS}")
@@ -63,15 +78,14 @@ function(quarry_test name)
   foreach(program IN ITEMS ${name} ${name}_gpu)
     if(TARGET ${program})
       target_compile_options(${program} PRIVATE -UNDEBUG)  # assert() is active in every build type
-      if(NOT arg_OPTIMIZED)
-        target_compile_options(${program} PRIVATE
-          "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo,Debug>>:-Og>")
-      endif()
+      target_compile_options(${program} PRIVATE
+        "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo,Debug>>:-Og>")
       target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     endif()
   endforeach()
 
   if(TARGET ${name})
+    target_precompile_headers(${name} REUSE_FROM quarry_test_headers)
     gtest_discover_tests(${name}
       DISCOVERY_MODE PRE_TEST
       DISCOVERY_TIMEOUT 60

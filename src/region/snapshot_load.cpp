@@ -9,7 +9,6 @@ namespace quarry {
 namespace {
 
 using table_view = slab_table_view<default_geometry>;
-constexpr slab_geometry geometry = default_geometry;
 
 /// Returns whether a pool can have written these slabs. Appends to `used` which of them hold
 /// objects.
@@ -29,20 +28,21 @@ bool is_sound(std::span<const snapshot_slab> slabs, std::vector<bool>& used) {
       }
       used.insert(used.end(), length, live);
     } else {
-      if (s.units == 0 || s.units > geometry.most_units()) return false;
-      length = geometry.group_of(s.units);
+      if (s.units == 0 || s.units > default_geometry.most_units()) return false;
+      length = default_geometry.group_of(s.units);
       if (length > slabs.size() - at) return false;
       for (unsigned i = 0; i < length; ++i) {
         const snapshot_slab& t = slabs[at + i];
         if (t.units != s.units || t.place != i || (t.free & t.live) != 0 ||
-            (t.free | t.live) != geometry.starts(s.units, static_cast<unsigned>(length), i))
+            (t.free | t.live) != default_geometry.starts(s.units, static_cast<unsigned>(length), i))
           return false;
       }
       std::uint32_t mask = 0;
       for (unsigned i = 0; i < length; ++i)
         if (slabs[at + i].live != 0) {
-          const unsigned last = i * geometry.units_in_slab() + log2_floor(slabs[at + i].live);
-          for (unsigned j = i; j <= (last + s.units - 1) / geometry.units_in_slab(); ++j)
+          const unsigned last =
+              i * default_geometry.units_in_slab() + log2_floor(slabs[at + i].live);
+          for (unsigned j = i; j <= (last + s.units - 1) / default_geometry.units_in_slab(); ++j)
             mask |= 1u << j;
         }
       for (unsigned i = 0; i < length; ++i) used.push_back((mask >> i & 1) != 0);
@@ -86,7 +86,7 @@ snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
   if (header.regions == 0 || header.ranges > most || header.slabs > most ||
       header.used_slabs > most ||
       header.regions * sizeof(snapshot_region) + header.ranges * sizeof(snapshot_range) +
-              header.slabs * sizeof(snapshot_slab) + header.used_slabs * geometry.slab !=
+              header.slabs * sizeof(snapshot_slab) + header.used_slabs * default_geometry.slab !=
           most)
     throw wrong();
   in.seek(sizeof(header));
@@ -123,7 +123,7 @@ void restore(snapshot_stream& in, const table_view& table, slab_run run, const s
     l.free = slab.free;
     l.place = static_cast<std::uint8_t>(slab.place);
     l.busy = 0;
-    if (body.used[at + i]) in.read(table.address(run.first + i), geometry.slab);
+    if (body.used[at + i]) in.read(table.address(run.first + i), default_geometry.slab);
   }
 }
 
@@ -152,7 +152,8 @@ tree_options snapshot_options(const std::string& path) {
 
 loaded_snapshot load_snapshot(region_tree& tree, const std::string& path, region_id parent) {
   const snapshot_header header = snapshot_info(path);
-  if (header.slab != geometry.slab || header.page != geometry.page || header.slot != geometry.slot)
+  if (header.slab != default_geometry.slab || header.page != default_geometry.page ||
+      header.slot != default_geometry.slot)
     throw snapshot_error(path + ": was saved with slabs of another size");
   snapshot_stream in(path, "rb");
   check_sum(in, header);
@@ -174,7 +175,7 @@ loaded_snapshot load_snapshot(region_tree& tree, const std::string& path, region
         const snapshot_range& range = body.ranges[next_range];
         const std::uint64_t offset = range.address - reinterpret_cast<std::uint64_t>(table.base());
         const slab_run run{table.slab_at(offset), static_cast<slab_number>(range.slabs)};
-        if (offset >= table.size() || offset % geometry.slab != 0)
+        if (offset >= table.size() || offset % default_geometry.slab != 0)
           throw snapshot_error(path +
                                ": its addresses lie outside this tree's range; make the tree "
                                "with snapshot_options");

@@ -9,12 +9,11 @@ namespace quarry {
 namespace {
 
 using table_view = slab_table_view<default_geometry>;
-constexpr slab_geometry geometry = default_geometry;
 
 snapshot_slab saved_slab(const table_view& table, slab_number n) {
   const unsigned units = table.units(n);
   const slab_links& l = table.links(n);
-  const bool grouped = units != 0 && units <= geometry.most_units();
+  const bool grouped = units != 0 && units <= default_geometry.most_units();
   return {table.live(n), units == 0 ? 0 : l.free, units, grouped ? l.place : 0u};
 }
 
@@ -26,7 +25,8 @@ void save_snapshot(region_tree& tree, region_id id, const std::string& path, con
     throw snapshot_error(path + ": the region to save was destroyed, or never existed");
   const table_view& table = tree.table();
   snapshot_header header;
-  header.slab = geometry.slab, header.page = geometry.page, header.slot = geometry.slot;
+  header.slab = default_geometry.slab, header.page = default_geometry.page,
+  header.slot = default_geometry.slot;
   header.base = reinterpret_cast<std::uint64_t>(table.base());
   header.range = table.size();
   header.root = reinterpret_cast<std::uint64_t>(root);
@@ -66,7 +66,7 @@ void save_snapshot(region_tree& tree, region_id id, const std::string& path, con
         out.write(&saved, sizeof(saved));
       }
     for (const slab_run run : used)
-      out.write(table.address(run.first), std::size_t{run.count} * geometry.slab);
+      out.write(table.address(run.first), std::size_t{run.count} * default_geometry.slab);
     header.body_bytes = out.bytes();
     header.body_sum = out.sum();
     header.header_sum = snapshot_sum::of(header);

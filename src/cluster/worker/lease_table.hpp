@@ -154,10 +154,10 @@ class lease_table {
   }
   /// The slab of a leased slot, and its bit there; nullptr if no leased slot starts at p.
   const slab* find(const void* p, std::uint64_t& bit) const {
-    const auto address = reinterpret_cast<std::uint64_t>(p);
-    const auto it = slabs_.find(address & ~(slab_bytes - 1));
-    if (it == slabs_.end() || address % unit != 0) return nullptr;
-    bit = std::uint64_t{1} << address % slab_bytes / unit;
+    const auto start = reinterpret_cast<std::uint64_t>(p);
+    const auto it = slabs_.find(start & ~(slab_bytes - 1));
+    if (it == slabs_.end() || start % unit != 0) return nullptr;
+    bit = std::uint64_t{1} << start % slab_bytes / unit;
     return (it->second.leased & bit) != 0 ? &it->second : nullptr;
   }
   slab* find(const void* p, std::uint64_t& bit) {
