@@ -14,6 +14,15 @@ configure = cmake --preset $(1)
 build = cmake --build --preset $(1) --parallel $(JOBS)
 ctest = ctest --preset $(1) --parallel $(JOBS)
 
+# The presets build everything; these targets need the quarry command only.
+only_tool := -DQUARRY_BUILD_TESTS=OFF -DQUARRY_BUILD_BENCH=OFF -DQUARRY_BUILD_EXAMPLES=OFF
+
+ifeq ($(PRESET),cuda)
+notice = @echo 'quarry: preset cuda (nvcc: $(NVCC)): both backends are built'
+else
+notice = @echo 'quarry: preset $(PRESET): the CPU backend only$(if $(NVCC),, (no nvcc found))'
+endif
+
 .PHONY: help demo test sanitize asan tsan gpu-test bench docs format clean
 
 help:  ## List the targets
@@ -22,8 +31,10 @@ help:  ## List the targets
 	@echo 'PRESET=cpu or PRESET=cuda selects the backends of demo, test and bench'
 	@echo '(now: $(PRESET)); JOBS=N the number of parallel jobs (now: $(JOBS)).'
 
-demo: notice  ## Build the quarry command and show it at work
-	$(call configure,$(PRESET))
+demo:  ## Build the quarry command and show it at work
+	@scripts/install-deps build tool cluster
+	$(notice)
+	$(call configure,$(PRESET)) $(only_tool)
 	$(call build,$(PRESET)) --target quarry_tool
 	$(call say,'build/bin/quarry demo')
 	@build/bin/quarry demo
@@ -75,8 +86,10 @@ bench: notice  ## Build the benchmarks and run them on the backends of this host
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
 	done
 
-docs: notice  ## Draw the recorded measurements into build/docs, and update docs/results.md
-	$(call configure,$(PRESET))
+docs:  ## Draw the recorded measurements into build/docs, and update docs/results.md
+	@scripts/install-deps build tool cluster
+	$(notice)
+	$(call configure,$(PRESET)) $(only_tool)
 	$(call build,$(PRESET)) --target quarry_tool
 	@mkdir -p build/docs
 	@build/bin/quarry report $$(ls -r bench/results/*/*.jsonl*) --title 'Results: an NVIDIA H200' \
@@ -95,8 +108,4 @@ dependencies:
 	@scripts/install-deps
 
 notice: dependencies
-ifeq ($(PRESET),cuda)
-	@echo 'quarry: preset cuda (nvcc: $(NVCC)): both backends are built'
-else
-	@echo 'quarry: preset $(PRESET): the CPU backend only$(if $(NVCC),, (no nvcc found))'
-endif
+	$(notice)
