@@ -66,7 +66,8 @@ asan tsan: dependencies
 	$(call ctest,$@)
 
 gpu-test:  ## Build and run the tests that need a GPU
-	@test -n '$(NVCC)' || { echo 'gpu-test: nvcc not found, on PATH or in /usr/local/cuda/bin' >&2; exit 2; }
+	@test -n '$(NVCC)' || \
+	  { echo 'gpu-test: nvcc not found, on PATH or in /usr/local/cuda/bin' >&2; exit 2; }
 	@cmake/run-on-gpu >/dev/null || { echo 'gpu-test: no NVIDIA GPU found on this host' >&2; exit 2; }
 	@scripts/install-deps gpu
 	$(call configure,cuda) -DQUARRY_BUILD_TOOLS=OFF -DQUARRY_BUILD_BENCH=OFF -DQUARRY_STATIC_CHECKS=OFF
@@ -80,7 +81,8 @@ bench: notice  ## Build the benchmarks and run them on the backends of this host
 	  test -x "$$program" || continue; \
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
 	done
-	@cmake/run-on-gpu >/dev/null || { echo 'bench: no GPU on this host; the GPU benchmarks are skipped'; exit 0; }; \
+	@cmake/run-on-gpu >/dev/null || \
+	  { echo 'bench: no GPU on this host; the GPU benchmarks are skipped'; exit 0; }; \
 	for program in build/bin/gpu_bench/*; do \
 	  test -x "$$program" || continue; \
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \

@@ -36,9 +36,10 @@ if(QUARRY_CUDA STREQUAL "AUTO" OR QUARRY_CUDA)
   endif()
 endif()
 
-# Programs that only a GPU can run (tests, benchmarks, examples) take long to compile and to link. Where
-# no GPU answers they are not part of the default target; tests/static/headers still compiles every public
-# header and every allocator with nvcc. The target gpu_tests builds the test programs everywhere.
+# Programs that only a GPU can run (tests, benchmarks, examples) take long to compile and to link.
+# They are not part of the default target where no GPU answers; tests/static/headers still compiles
+# every public header and every allocator with nvcc. The target gpu_tests builds the test programs
+# everywhere.
 set(QUARRY_GPU_PROGRAMS AUTO CACHE STRING
   "Build programs that need a GPU by default (AUTO: when a GPU answers; ON; OFF)")
 set_property(CACHE QUARRY_GPU_PROGRAMS PROPERTY STRINGS AUTO ON OFF)

@@ -1,7 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
 #pragma once
-/// Regions in one process: arenas with individual free, in a tree; packing; snapshots. Programs link
-/// quarry::region.
+/// Regions in one process: arenas with individual free, in a tree; packing; snapshots.
+/// Programs link quarry::region.
 
 #include <quarry/region/handle.hpp>
 #include <quarry/region/packing.hpp>

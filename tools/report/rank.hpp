@@ -6,15 +6,15 @@
 /// divided by the value of the first curve. The first curve is the one for which all slowdowns are
 /// at least 1.
 ///
-/// - An x value counts if at least half of the curves have a value there. A curve that lacks a value
-///   at such an x is listed as partial.
+/// - An x value counts if at least half of the curves have a value there. A curve that lacks a
+///   value at such an x is listed as partial.
 /// - A curve with a lost or unsound point is not ranked.
-/// - Where less is better, a point with failed allocations counts only if no curve is free of failed
-///   allocations at that x: fewer blocks take less time.
+/// - Where less is better, a point with failed allocations counts only if no curve is free of
+///   failed allocations at that x: fewer blocks take less time.
 /// - A view in which less is better and a value is 0 or less is not ranked: no ratio to 0 exists.
-/// - Times of the CPU executor are not ranked, because they say nothing about a GPU. Its counts are:
-///   atomics per call, fragmentation, usable fraction. An allocator whose work the executor cannot
-///   see (system_heap) has no counts.
+/// - Times of the CPU executor are not ranked, because they say nothing about a GPU. Its counts are
+///   ranked: atomics per call, fragmentation, usable fraction. An allocator whose work the executor
+///   cannot see (system_heap) has no counts.
 
 #include "report/report.hpp"
 

@@ -4,9 +4,9 @@
 
     layering.py ROOT [LAYERS]      LAYERS: layers.txt beside this script, unless named
 
-Exit code 0: every include is allowed. 1: one line for each include that is not, for each source file
-outside all layers, and for each layer that does not exist. 2: layers.txt itself is wrong (a cycle, an
-unknown name, a line that cannot be read).
+Exit code 0: every include is allowed. 1: one line for each include that is not, for each source
+file outside all layers, and for each layer that does not exist. 2: layers.txt itself is wrong (a
+cycle, an unknown name, a line that cannot be read).
 """
 import pathlib
 import re
@@ -27,10 +27,15 @@ class LayersError(Exception):
 def read_layers(text):
     """Returns {layer: set of layers it may include, itself included}; raises LayersError."""
     direct = {}
+    name = None
     for number, line in enumerate(text.splitlines(), 1):
-        line = line.split("#", 1)[0].strip()
+        line = line.split("#", 1)[0].rstrip()
         if not line:
             continue
+        if line[0].isspace() and name:
+            direct[name] += line.split()
+            continue
+        line = line.strip()
         name, colon, rest = line.partition(":")
         if not colon or not name or " " in name:
             raise LayersError(f"line {number}: expected 'LAYER: LAYER...', found '{line}'")
@@ -60,7 +65,10 @@ def read_layers(text):
 
 
 def layer_of(path, layers):
-    """The innermost layer that holds the file, or None. A file is in an umbrella layer only directly."""
+    """Returns the innermost layer that holds the file, or None.
+
+    The umbrella layer holds the files directly in its folder only.
+    """
     for folder in path.parents:
         name = folder.as_posix()
         if name == UMBRELLA and path.parent.as_posix() != UMBRELLA:

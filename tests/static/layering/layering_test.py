@@ -40,14 +40,18 @@ class Layering(unittest.TestCase):
         }))
 
     def test_finds_a_higher_layer(self):
-        found = self.faults({"include/quarry/core/bits.hpp": "#pragma once\n\n#include <quarry/pool/a.hpp>\n",
-                             "include/quarry/pool/a.hpp": ""})
+        found = self.faults({
+            "include/quarry/core/bits.hpp": "#pragma once\n\n#include <quarry/pool/a.hpp>\n",
+            "include/quarry/pool/a.hpp": "",
+        })
         self.assertEqual(["include/quarry/core/bits.hpp:3: include/quarry/core may not include "
                           "include/quarry/pool/a.hpp (include/quarry/pool)"], found)
 
     def test_finds_it_through_a_relative_path_and_odd_spacing(self):
-        found = self.faults({"include/quarry/core/deep/bits.hpp": '  #  include "../../pool/bump.hpp"\n',
-                             "include/quarry/pool/bump.hpp": ""})
+        found = self.faults({
+            "include/quarry/core/deep/bits.hpp": '  #  include "../../pool/bump.hpp"\n',
+            "include/quarry/pool/bump.hpp": "",
+        })
         self.assertEqual(1, len(found))
 
     def test_finds_an_umbrella_inside_a_layer(self):
@@ -69,9 +73,14 @@ class Layering(unittest.TestCase):
             self.assertEqual(["layers.txt names apps, which is not a folder"],
                              list(layering.faults(folder, {"apps": {"apps"}})))
 
+    def test_an_indented_line_continues_a_layer(self):
+        self.assertEqual({"a": {"a"}, "b": {"b"}, "c": {"a", "b", "c"}},
+                         layering.read_layers("a:\nb:\nc: a\n  # a comment\n  b\n"))
+
     def test_rejects_cycles_and_unknown_layers(self):
         for layers, message in [("a: b\nb: c\nc: a\n", "cycle: a -> b -> c -> a"),
-                                ("a: b\n", "unknown layer: b"), ("a\n", "line 1"),
+                                ("a: b\n", "unknown layer: b"),
+                                ("a\n", "line 1"), ("  a\n", "line 1"),
                                 ("a:\na:\n", "defined twice")]:
             with self.assertRaisesRegex(layering.LayersError, message):
                 layering.read_layers(layers)

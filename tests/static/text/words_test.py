@@ -9,7 +9,8 @@ import unittest
 sys.dont_write_bytecode = True
 path = sys.argv.pop(1)
 loader = importlib.machinery.SourceFileLoader("check_words", path)
-check_words = importlib.util.module_from_spec(importlib.util.spec_from_loader("check_words", loader))
+spec = importlib.util.spec_from_loader("check_words", loader)
+check_words = importlib.util.module_from_spec(spec)
 loader.exec_module(check_words)
 
 GLOSSARY = """
@@ -31,7 +32,8 @@ GLOSSARY = """
 
 class Words(unittest.TestCase):
     def found(self, text):
-        return [word for _, word, _ in sorted(check_words.find(text, check_words.avoided(GLOSSARY)))]
+        found = check_words.find(text, check_words.avoided(GLOSSARY))
+        return [word for _, word, _ in sorted(found)]
 
     def test_reads_the_last_column_of_every_table(self):
         self.assertEqual(["mates", "refus*", "quick way", "so many"],
@@ -47,7 +49,8 @@ class Words(unittest.TestCase):
         self.assertEqual(["refus*"] * 3, self.found("refused RefusesAll first_refusal"))
 
     def test_finds_phrases_across_spaces_underscores_case_and_lines(self):
-        self.assertEqual(["quick way"] * 4, self.found("quick way quick_way QuickWay quick\n/// way"))
+        self.assertEqual(["quick way"] * 4,
+                         self.found("quick way quick_way QuickWay quick\n/// way"))
         self.assertEqual(["so many"], self.found("so many slots"))
 
     def test_says_where(self):

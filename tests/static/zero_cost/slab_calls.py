@@ -2,10 +2,10 @@
 # SPDX-License-Identifier: Apache-2.0
 """Lists the functions that a kernel with one malloc and one free of the default heap calls.
 
-In the default heap one lane acts for its warp. On an H200 the lanes of a warp did not always reconverge
-after a function call by one of them (docs/design/slab.md). So a kernel may call out of line only what
-each lane calls for itself, what all active lanes call together, and what one lane calls last in free,
-when no other lane waits for it.
+In the default heap one lane acts for its warp. On an H200 the lanes of a warp did not always
+reconverge after a function call by a single lane (docs/design/slab.md). So a kernel may call three
+kinds of functions out of line: functions that each lane calls for itself, functions that all active
+lanes call together, and the function that one lane calls last in free, when no other lane waits.
 """
 import argparse
 import pathlib
@@ -26,8 +26,8 @@ def main():
     source = pathlib.Path(__file__).with_name("slab_calls.cu")
     with tempfile.TemporaryDirectory() as folder:
         ptx = pathlib.Path(folder, "slab_calls.ptx")
-        run(args.nvcc, "-std=c++20", "--extended-lambda", "-arch=sm_90", "-ptx", "-I", args.include, source,
-            "-o", ptx)
+        run(args.nvcc, "-std=c++20", "--extended-lambda", "-arch=sm_90", "-ptx",
+            "-I", args.include, source, "-o", ptx)
         kernel = ptx.read_text().split(".visible .entry", 1)[1].split("\n}", 1)[0]
     called = re.findall(r"call(?:\.uni)?\s[^;]*?(_Z\w+)", kernel)
     members = [re.search(r"EEEE\d+([a-z_]+)E|\d+index_set\d+([a-z_]+)E", name) for name in called]

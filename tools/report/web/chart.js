@@ -1,6 +1,7 @@
 // SPDX-License-Identifier: Apache-2.0
-// A picture that the program drew (tools/chart/svg_chart.hpp), made interactive: curves can be hidden, the
-// pointer shows the value of the nearest point. The script only moves what the program drew.
+// Makes a picture that the program drew (tools/chart/svg_chart.hpp) interactive: curves can be
+// hidden, and the pointer shows the value of the nearest point. The script only moves what the
+// program drew.
 
 const stateTexts = {
   "failed allocations": "some allocations failed",
@@ -14,7 +15,8 @@ function pointText(view, point) {
   const unit = view.x.unit && !at.includes(" ") ? " " + view.x.unit : "";
   const lines = [`${axisTitle(view.y)}: ${numberText(point.y)}`];
   if (at) lines.push(`${view.x.name || "at"}: ${at}${unit}`);
-  if (point.most > point.least) lines.push(`repetitions: ${numberText(point.least)} to ${numberText(point.most)}`);
+  if (point.most > point.least)
+    lines.push(`repetitions: ${numberText(point.least)} to ${numberText(point.most)}`);
   if (point.state) lines.push(stateTexts[point.state] || point.state);
   return lines;
 }
@@ -29,7 +31,9 @@ class ChartPicture {
     this.svg = box.querySelector("svg");
     this.group = this.svg.querySelector(".chart");
     this.form = this.group.dataset.form;
-    [this.left, this.right, this.top, this.bottom] = this.group.dataset.frame.split(" ").map(Number);
+    [this.left, this.right, this.top, this.bottom] = this.group.dataset.frame
+      .split(" ")
+      .map(Number);
     this.width = this.svg.width.baseVal.value;
     this.height = this.svg.height.baseVal.value;
     this.curves = [...this.group.querySelectorAll(".curve")];
@@ -61,7 +65,9 @@ class ChartPicture {
   // Shows the curves with these names and hides all others.
   show(names) {
     for (const curve of this.curves)
-      names.has(curve.dataset.name) ? curve.removeAttribute("display") : curve.setAttribute("display", "none");
+      names.has(curve.dataset.name)
+        ? curve.removeAttribute("display")
+        : curve.setAttribute("display", "none");
     this.tooltip.hidden = true;
     if (this.form === "lines") this.fitAxis();
     if (this.form === "horizontal") this.closeGaps();
@@ -69,8 +75,8 @@ class ChartPicture {
     this.countLost();
   }
 
-  // The y axis covers the visible curves. Pixels of the old axis map to pixels of the new one by a linear
-  // function, whether the axis is linear (0 stays at the bottom) or logarithmic.
+  // The y axis covers the visible curves. A linear function maps pixels of the old axis to pixels
+  // of the new one, whether the axis is linear (0 stays at the bottom) or logarithmic.
   fitAxis() {
     const points = this.visible.flatMap((curve) => [...curve.querySelectorAll("g.point")]);
     let factor = 1,
@@ -105,7 +111,8 @@ class ChartPicture {
       translation(tick).f = y;
       const isMinor = tick.classList.contains("minor");
       const fits = y >= this.top - 0.5 && y <= this.bottom + 0.5;
-      const isFree = !isMinor || (factor > 1.3 && shown.every((other) => Math.abs(other - y) >= 30));
+      const isFree =
+        !isMinor || (factor > 1.3 && shown.every((other) => Math.abs(other - y) >= 30));
       if (fits && isFree) shown.push(y);
       fits && isFree ? tick.removeAttribute("display") : tick.setAttribute("display", "none");
     }
@@ -131,14 +138,17 @@ class ChartPicture {
     const crosses = this.visible.flatMap((curve) => [...curve.querySelectorAll(".cross")]);
     for (const text of this.group.querySelectorAll(".lost-count")) {
       const x = Number(text.dataset.x) - 4;
-      const count = crosses.filter((cross) => Math.abs(parseFloat(cross.getAttribute("d").slice(1)) - x) < 0.2).length;
+      const count = crosses.filter(
+        (cross) => Math.abs(parseFloat(cross.getAttribute("d").slice(1)) - x) < 0.2,
+      ).length;
       text.textContent = count > 1 ? count : "";
     }
   }
 
   // One curve strong, the others pale; null: all as usual.
   spot(name) {
-    for (const curve of this.curves) curve.classList.toggle("pale", name !== null && curve.dataset.name !== name);
+    for (const curve of this.curves)
+      curve.classList.toggle("pale", name !== null && curve.dataset.name !== name);
   }
 
   // Position of a point in the coordinates of the picture.
@@ -169,12 +179,16 @@ class ChartPicture {
     const nearest = all.reduce((best, next) => (distance(next) < distance(best) ? next : best));
     const curve = this.view.curves.find((one) => one.name === nearest.curve.dataset.name);
     const lines = pointText(this.view, curve.points[nearest.point.dataset.index]);
-    this.tooltip.replaceChildren(make("b", {}, curve.name), ...lines.map((line) => make("div", {}, line)));
+    this.tooltip.replaceChildren(
+      make("b", {}, curve.name),
+      ...lines.map((line) => make("div", {}, line)),
+    );
     this.tooltip.hidden = false;
     const place = new DOMPoint(nearest.x, nearest.y).matrixTransform(matrix);
     const box = this.box.getBoundingClientRect();
     const isRight = place.x - box.left > box.width / 2;
-    this.tooltip.style.left = `${place.x - box.left + (isRight ? -12 - this.tooltip.offsetWidth : 12)}px`;
+    const shift = isRight ? -12 - this.tooltip.offsetWidth : 12;
+    this.tooltip.style.left = `${place.x - box.left + shift}px`;
     this.tooltip.style.top = `${place.y - box.top - this.tooltip.offsetHeight / 2}px`;
   }
 
@@ -182,7 +196,11 @@ class ChartPicture {
   exported() {
     const copy = this.svg.cloneNode(true);
     copy.removeAttribute("style");
-    const size = {width: this.width, height: this.height, viewBox: `0 0 ${this.width} ${this.height}`};
+    const size = {
+      width: this.width,
+      height: this.height,
+      viewBox: `0 0 ${this.width} ${this.height}`,
+    };
     for (const [name, value] of Object.entries(size)) copy.setAttribute(name, value);
     const isFiltered = this.visible.length < this.curves.length;
     for (const hidden of copy.querySelectorAll("[display=none]")) hidden.remove();
@@ -191,6 +209,10 @@ class ChartPicture {
         const x = label.getAttribute("transform").match(/translate\(([\d.]+)/)[1];
         label.setAttribute("transform", `translate(${x} ${this.top + 15 * i})`);
       });
-    return {text: new XMLSerializer().serializeToString(copy), width: this.width, height: this.height};
+    return {
+      text: new XMLSerializer().serializeToString(copy),
+      width: this.width,
+      height: this.height,
+    };
   }
 }

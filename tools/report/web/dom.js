@@ -5,11 +5,13 @@ const data = JSON.parse(document.getElementById("data").textContent);
 
 const byId = (id) => document.getElementById(id);
 
-// make("p", {class: "soft"}, "text", element); attributes and children that are null or undefined are left out.
+// make("p", {class: "soft"}, "text", element) creates an element. Attributes and children that are
+// null or undefined are left out.
 function make(tag, attributes, ...children) {
   const element = document.createElement(tag);
   for (const [name, value] of Object.entries(attributes || {})) {
-    const isWord = name.startsWith("aria-") || name.startsWith("data-"); // "false" is a value of these
+    // The word "false" is a value of these attributes.
+    const isWord = name.startsWith("aria-") || name.startsWith("data-");
     if (value === null || value === undefined || (value === false && !isWord)) continue;
     if (name.startsWith("on")) element.addEventListener(name.slice(2), value);
     else element.setAttribute(name, value === true && !isWord ? "" : value);
@@ -25,13 +27,16 @@ function makeSvg(tag, attributes, ...children) {
   return element;
 }
 
-const anchorTo = (id) => make("a", {class: "anchor", href: "#" + id, "aria-label": "Link to this"}, "#");
+const anchorTo = (id) =>
+  make("a", {class: "anchor", href: "#" + id, "aria-label": "Link to this"}, "#");
 
 const wide = (element) => make("div", {class: "wide", tabindex: "0"}, element);
 
-// A table with a head around an existing body; holdsNumbers(i) tells whether column i is right-aligned.
+// Makes a table with a head around an existing body; holdsNumbers(i) tells whether column i is
+// right-aligned.
 function frameTable(head, body, holdsNumbers = () => false, attributes = {}) {
-  const cell = (text, i) => make("th", {scope: "col", class: holdsNumbers(i) ? "number" : ""}, text);
+  const cell = (text, i) =>
+    make("th", {scope: "col", class: holdsNumbers(i) ? "number" : ""}, text);
   return make("table", attributes, make("thead", {}, make("tr", {}, head.map(cell))), body);
 }
 
@@ -57,7 +62,8 @@ function numberText(v) {
   const size = Math.abs(v);
   if (Number.isInteger(v) && size < 1e9) return v.toLocaleString("en");
   if (size !== 0 && (size >= 1e7 || size < 1e-4)) return v.toExponential(2);
-  if (size >= 999.5) return Number(v.toPrecision(4)).toLocaleString("en", {maximumFractionDigits: 0});
+  if (size >= 999.5)
+    return Number(v.toPrecision(4)).toLocaleString("en", {maximumFractionDigits: 0});
   return String(Number(v.toPrecision(3)));
 }
 
@@ -69,7 +75,8 @@ function tickText(v, axis) {
   if (axis.scale !== "log") return numberText(v);
   if (v >= 2 ** 14 && Number.isInteger(Math.log2(v))) return "2" + superscript(Math.log2(v));
   const power = Math.round(Math.log10(v));
-  if ((v >= 1e4 || (v > 0 && v < 1e-3)) && Math.abs(v / 10 ** power - 1) < 1e-9) return "10" + superscript(power);
+  if ((v >= 1e4 || (v > 0 && v < 1e-3)) && Math.abs(v / 10 ** power - 1) < 1e-9)
+    return "10" + superscript(power);
   return numberText(v);
 }
 
@@ -104,7 +111,11 @@ const commandLine = (text) =>
     "div",
     {class: "command"},
     make("code", {}, text),
-    make("button", {type: "button", "aria-label": "Copy the command", onclick: () => copy(text)}, "Copy"),
+    make(
+      "button",
+      {type: "button", "aria-label": "Copy the command", onclick: () => copy(text)},
+      "Copy",
+    ),
   );
 
 function save(name, blob) {

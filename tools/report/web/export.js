@@ -15,8 +15,11 @@ function pngOf({text, width, height}) {
 }
 
 function csvOf(experiment, figure) {
-  const quoted = (value) => (/[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value);
-  const rows = [["experiment", "backend", "measure", "unit", "series", "x", "value", "least", "most", "state"]];
+  const quoted = (value) =>
+    /[",\n]/.test(value) ? `"${String(value).replaceAll('"', '""')}"` : value;
+  const rows = [
+    ["experiment", "backend", "measure", "unit", "series", "x", "value", "least", "most", "state"],
+  ];
   for (const view of figure.views)
     for (const curve of view.curves)
       for (const point of curve.points)

@@ -38,13 +38,16 @@ class Figure {
   }
 
   applyFilter() {
-    const names = this.view.curves.map((curve) => curve.name).filter((name) => !this.hidden.has(name));
+    const names = this.view.curves
+      .map((curve) => curve.name)
+      .filter((name) => !this.hidden.has(name));
     if (this.picture) this.picture.show(new Set(names));
   }
 
   choose(view) {
     this.view = view;
-    for (const button of this.viewButtons) button.setAttribute("aria-pressed", button.view === view);
+    for (const button of this.viewButtons)
+      button.setAttribute("aria-pressed", button.view === view);
     this.fillKey();
     this.numbers.replaceChildren(wide(makeTable(view.grid.head, view.grid.rows)));
     this.draw();
@@ -81,7 +84,15 @@ class Figure {
       return make("li", {}, button);
     };
     const all = (text, visible) =>
-      make("li", {}, make("button", {type: "button", class: "act", onclick: () => this.show(names, visible)}, text));
+      make(
+        "li",
+        {},
+        make(
+          "button",
+          {type: "button", class: "act", onclick: () => this.show(names, visible)},
+          text,
+        ),
+      );
     this.legend.replaceChildren(
       ...this.view.curves.map(one),
       ...(names.length > 3 ? [all("all", true), all("none", false)] : []),
@@ -90,13 +101,17 @@ class Figure {
 
   // Explains the signs that occur in this view.
   fillKey() {
-    const states = new Set(this.view.curves.flatMap((curve) => curve.points.map((point) => point.state)));
+    const states = new Set(
+      this.view.curves.flatMap((curve) => curve.points.map((point) => point.state)),
+    );
     const parts = [];
-    const sign = (mark, text) => parts.push(make("span", {}, mark ? make("b", {}, mark) : null, text));
+    const sign = (mark, text) =>
+      parts.push(make("span", {}, mark ? make("b", {}, mark) : null, text));
     if (states.has("lost")) sign("✕", " lost");
     if (states.has("unsound")) sign("◯", " corrupt or misaligned blocks");
     if (states.has("failed allocations")) sign(null, "hollow: some allocations failed");
-    if (this.view.not_shown) sign(null, `${this.view.not_shown} points are zero, which a logarithmic axis cannot show`);
+    if (this.view.not_shown)
+      sign(null, `${this.view.not_shown} points are zero, which a logarithmic axis cannot show`);
     this.key.replaceChildren(...parts);
     this.key.hidden = parts.length === 0;
   }
@@ -113,7 +128,12 @@ class Figure {
     });
     return make(
       "div",
-      {class: "views", role: "group", "aria-label": "Measures", hidden: this.viewButtons.length < 2},
+      {
+        class: "views",
+        role: "group",
+        "aria-label": "Measures",
+        hidden: this.viewButtons.length < 2,
+      },
       this.viewButtons,
     );
   }
@@ -121,16 +141,22 @@ class Figure {
   tools() {
     const name = () => `${this.figure.anchor}--${this.view.field}`;
     const picture = () => this.picture.exported();
-    const button = (text, action) => make("button", {type: "button", "data-export": text, onclick: action}, text);
+    const button = (text, action) =>
+      make("button", {type: "button", "data-export": text, onclick: action}, text);
     const csv = button("CSV", () =>
-      save(this.figure.anchor + ".csv", new Blob([csvOf(this.experiment, this.figure)], {type: "text/csv"})),
+      save(
+        this.figure.anchor + ".csv",
+        new Blob([csvOf(this.experiment, this.figure)], {type: "text/csv"}),
+      ),
     );
     if (this.experiment.form === "table") return make("div", {class: "tools"}, csv);
     return make(
       "div",
       {class: "tools"},
       button("PNG", async () => save(name() + ".png", await pngOf(picture()))),
-      button("SVG", () => save(name() + ".svg", new Blob([picture().text], {type: "image/svg+xml"}))),
+      button("SVG", () =>
+        save(name() + ".svg", new Blob([picture().text], {type: "image/svg+xml"})),
+      ),
       csv,
     );
   }
@@ -158,7 +184,9 @@ class Figure {
     }
     whole.append(...remarksOf(this.figure), ...commandsOf(this.figure));
     if (this.experiment.form !== "table")
-      whole.append(make("details", {class: "numbers"}, make("summary", {}, "Numbers"), this.numbers));
+      whole.append(
+        make("details", {class: "numbers"}, make("summary", {}, "Numbers"), this.numbers),
+      );
     return whole;
   }
 }
@@ -173,11 +201,18 @@ function remarksOf(figure) {
       `: ${remark.what}`,
       remark.at.some(Boolean) ? ` (${remark.at.join("; ")})` : "",
     );
-  const folded = {skipped: "Not supported", "given up": "Not measured: time limit exceeded at a smaller x"};
+  const folded = {
+    skipped: "Not supported",
+    "given up": "Not measured: time limit exceeded at a smaller x",
+  };
   const wrong = figure.remarks.filter((remark) => !(remark.state in folded));
   const out = [];
   if (wrong.length) {
-    const words = {lost: "lost", unsound: "unsound", "failed allocations": "with failed allocations"};
+    const words = {
+      lost: "lost",
+      unsound: "unsound",
+      "failed allocations": "with failed allocations",
+    };
     const counts = Object.entries(words)
       .map(([state, text]) => [wrong.filter((r) => r.state === state).length, text])
       .filter(([n]) => n > 0)

@@ -3,7 +3,8 @@
 
 const selectedBackends = new Set(data.backends.map((_, i) => i));
 
-// An element that names backends is shown while one of them is selected; an element that names none, always.
+// An element that names backends is shown while one of these backends is selected. An element that
+// names no backend is always shown.
 function filterBackends() {
   for (const element of document.querySelectorAll("[data-backends]")) {
     const named = element.dataset.backends.split(" ").filter(Boolean).map(Number);
@@ -67,14 +68,18 @@ function mapsSection() {
           "button",
           {
             type: "button",
-            onclick: () => save(`heap-${map.allocator}.svg`, new Blob([map.svg], {type: "image/svg+xml"})),
+            onclick: () =>
+              save(`heap-${map.allocator}.svg`, new Blob([map.svg], {type: "image/svg+xml"})),
           },
           "SVG",
         ),
       ),
     ),
   );
-  byId("maps").append(make("h2", {}, "Heap maps", anchorTo("maps")), make("div", {class: "maps"}, pictures));
+  byId("maps").append(
+    make("h2", {}, "Heap maps", anchorTo("maps")),
+    make("div", {class: "maps"}, pictures),
+  );
 }
 
 // Experiments below the names of their groups.
@@ -86,7 +91,8 @@ function contents() {
   ].filter(([id]) => byId(id).children.length);
   const maps = byId("maps").children.length ? [entry("maps", "Heap maps")] : [];
   const entries = data.experiments.flatMap((experiment, i) => {
-    const isFirst = experiment.group && (i === 0 || data.experiments[i - 1].group !== experiment.group);
+    const isFirst =
+      experiment.group && (i === 0 || data.experiments[i - 1].group !== experiment.group);
     return [
       isFirst ? make("li", {class: "group"}, experiment.group) : null,
       entry("experiment-" + experiment.id, experiment.title),
@@ -106,7 +112,9 @@ function contents() {
 byId("title").textContent = data.title;
 byId("about").textContent =
   `${data.points.toLocaleString("en")} data points of ${data.experiments.length} experiments` +
-  (data.replaced ? `; ${data.replaced.toLocaleString("en")} older data points are replaced by newer ones` : "") +
+  (data.replaced
+    ? `; ${data.replaced.toLocaleString("en")} older data points are replaced by newer ones`
+    : "") +
   `. Page generated ${data.made}.`;
 theme.start();
 byId("runs").append(runsTable());
@@ -117,4 +125,5 @@ byId("experiments").append(...data.experiments.map(experimentSection));
 mapsSection();
 contents();
 filterBackends();
-if (location.hash) document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();
+if (location.hash)
+  document.getElementById(decodeURIComponent(location.hash.slice(1)))?.scrollIntoView();

@@ -27,11 +27,17 @@ function runsTable() {
 function others(ranking) {
   const rest = ranking.complete.slice(2);
   const part = ranking.partial.map((s) =>
-    make("li", {class: "soft"}, `${s.series}: ${s.text}, partial (${s.at} of ${ranking.of} x values)`),
+    make(
+      "li",
+      {class: "soft"},
+      `${s.series}: ${s.text}, partial (${s.at} of ${ranking.of} x values)`,
+    ),
   );
   const items = rest.map((s) => make("li", {}, `${s.series}: ${s.text}`)).concat(part);
   if (!items.length) return "–";
-  const last = rest.length ? `${rest.length} more, up to ${rest[rest.length - 1].text}` : `${part.length} partial`;
+  const last = rest.length
+    ? `${rest.length} more, up to ${rest[rest.length - 1].text}`
+    : `${part.length} partial`;
   return make("details", {}, make("summary", {}, last), make("ol", {start: 3}, items));
 }
 
@@ -47,11 +53,17 @@ function rankingRows(field) {
       make(
         "td",
         {},
-        best ? make("span", {class: "best"}, best.series) : make("span", {class: "soft"}, "no allocator completed it"),
+        best
+          ? make("span", {class: "best"}, best.series)
+          : make("span", {class: "soft"}, "no allocator completed it"),
       ),
       make("td", {}, next ? `${next.series} (${next.text})` : "–"),
       make("td", {}, others(ranking)),
-      make("td", {class: ranking.unsound.length ? "unsound" : ""}, ranking.unsound.join(", ") || "–"),
+      make(
+        "td",
+        {class: ranking.unsound.length ? "unsound" : ""},
+        ranking.unsound.join(", ") || "–",
+      ),
     );
   });
 }
@@ -69,7 +81,12 @@ function overallTable(summary) {
   const head = ["allocator", "mean slowdown", "experiments", "first in", "faults in"];
   const folded = (text, list) =>
     list.length
-      ? make("details", {}, make("summary", {}, `${text} (${list.length})`), wide(makeTable(head, list.map(row))))
+      ? make(
+          "details",
+          {},
+          make("summary", {}, `${text} (${list.length})`),
+          wide(makeTable(head, list.map(row))),
+        )
       : null;
   return make(
     "div",
@@ -94,7 +111,9 @@ function rankingsSection(refilter) {
   );
   const every = make("input", {type: "checkbox", id: "every-measure"});
   const fill = () => {
-    body.replaceChildren(...rankingRows(field.value).filter((row) => every.checked || row.dataset.main === "true"));
+    body.replaceChildren(
+      ...rankingRows(field.value).filter((row) => every.checked || row.dataset.main === "true"),
+    );
     overall.replaceChildren(...data.rankings[field.value].overall.map(overallTable));
     refilter();
   };
@@ -106,16 +125,23 @@ function rankingsSection(refilter) {
     make(
       "p",
       {class: "soft"},
-      "Allocators that lost a data point, or returned corrupt or misaligned blocks, are not ranked; the last column " +
-        "names them. A slowdown is the geometric mean, over all x values, of a value divided by that of the first. " +
+      "Allocators that lost a data point, or returned corrupt or misaligned blocks, are not " +
+        "ranked; the last column names them. A slowdown is the geometric mean, over all x " +
+        "values, of a value divided by that of the first. " +
         "General-purpose allocators free single blocks and never return memory in use.",
     ),
-    make("div", {class: "pick"}, make("label", {}, "Compare ", field), make("label", {}, every, " every measure")),
+    make(
+      "div",
+      {class: "pick"},
+      make("label", {}, "Compare ", field),
+      make("label", {}, every, " every measure"),
+    ),
     wide(frameTable(head, body, () => false, {id: "ranking-table"})),
     make(
       "p",
       {class: "soft"},
-      "All experiments: the geometric mean of these slowdowns over the experiments in which an allocator is ranked, by the first measure of each.",
+      "All experiments: the geometric mean of these slowdowns over the experiments in which an " +
+        "allocator is ranked, by the first measure of each.",
     ),
     overall,
   );
@@ -124,7 +150,8 @@ function rankingsSection(refilter) {
 
 function claimsSection() {
   if (!data.claims.length) return;
-  const value = (text, unit) => (text === "" ? "–" : unit === "x" ? `${text} ×` : `${text} ${unit}`.trim());
+  const value = (text, unit) =>
+    text === "" ? "–" : unit === "x" ? `${text} ×` : `${text} ${unit}`.trim();
   const rows = data.claims.map((claim) =>
     make(
       "tr",
@@ -137,7 +164,15 @@ function claimsSection() {
       make("td", {class: "soft"}, claim.how),
     ),
   );
-  const head = ["paper", "claim", "published", "measured", "measured / published", "backend", "method"];
+  const head = [
+    "paper",
+    "claim",
+    "published",
+    "measured",
+    "measured / published",
+    "backend",
+    "method",
+  ];
   byId("claims").append(
     make("h2", {}, "Claims of the papers and measured values", anchorTo("claims")),
     wide(frameTable(head, make("tbody", {}, rows), (i) => i > 1 && i < 5)),

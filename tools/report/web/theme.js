@@ -10,7 +10,10 @@ const theme = {
   apply() {
     document.documentElement.dataset.theme = this.name;
     byId("theme").textContent = this.name === "dark" ? "Light" : "Dark";
-    byId("theme").setAttribute("aria-label", this.name === "dark" ? "Light colours" : "Dark colours");
+    byId("theme").setAttribute(
+      "aria-label",
+      this.name === "dark" ? "Light colours" : "Dark colours",
+    );
   },
   start() {
     try {
@@ -32,15 +35,19 @@ const theme = {
   },
 };
 
-// The sample that the picture has in the label of the curve; a bar of the same colour where the picture
-// has no labels (horizontal bars).
+// Returns the sample that the picture has in the label of the curve. Where the picture has no
+// labels (horizontal bars), the sample is a bar of the same colour.
 function sampleOf(curveGroup) {
   const svg = makeSvg("svg", {width: 30, height: 12, viewBox: "0 -6 30 12", "aria-hidden": "true"});
   const colour = [...curveGroup.classList].find((name) => /^c\d+$/.test(name));
   const group = makeSvg("g", {class: "curve " + colour, color: curveGroup.getAttribute("color")});
   const label = curveGroup.querySelector(".label");
   if (label)
-    group.append(...[...label.children].filter((part) => part.tagName !== "text").map((part) => part.cloneNode(true)));
+    group.append(
+      ...[...label.children]
+        .filter((part) => part.tagName !== "text")
+        .map((part) => part.cloneNode(true)),
+    );
   else {
     const bar = curveGroup.querySelector(".point");
     const opacity = bar ? bar.getAttribute("fill-opacity") : 0.15;
