@@ -81,6 +81,8 @@ endfunction()
 
 # quarry_unity(<target> <group> <source>... FOLDERS <folder>...)
 # Of the given sources, those that lie in one of the folders are compiled as one translation unit.
+# Their anonymous namespaces are one scope: a name there hides a function of the same name that a
+# header declares.
 function(quarry_unity target group)
   cmake_parse_arguments(PARSE_ARGV 2 arg "" "" "FOLDERS")
   foreach(source IN LISTS arg_UNPARSED_ARGUMENTS)

@@ -12,7 +12,9 @@ namespace {
 
 using json = nlohmann::ordered_json;
 
-std::optional<double> measured(double n) { return n < 0 ? std::nullopt : std::optional<double>(n); }
+std::optional<double> if_measured(double n) {
+  return n < 0 ? std::nullopt : std::optional<double>(n);
+}
 
 /// "3", or "3: 64 B" if the steps differ in their block size.
 std::string x_label_of(const bench_step& step) {
@@ -108,10 +110,10 @@ std::vector<bench_point> points_of_ledger(const experiment& e,
 std::optional<double> value_of(const bench_point& point, std::string_view field) {
   const bench_result& f = point.result;
   if (f.outcome != bench_outcome::ok) return std::nullopt;
-  if (field == "ms") return measured(f.time.median);
-  if (field == "free_ms") return measured(f.free_time.median);
-  if (field == "atomics_per_call") return measured(f.atomics);
-  if (field == "free_atomics_per_call") return measured(f.free_atomics);
+  if (field == "ms") return if_measured(f.time.median);
+  if (field == "free_ms") return if_measured(f.free_time.median);
+  if (field == "atomics_per_call") return if_measured(f.atomics);
+  if (field == "free_atomics_per_call") return if_measured(f.free_atomics);
   const auto at = f.fields.find(std::string(field));
   return at == f.fields.end() ? std::nullopt : std::optional<double>(at->second);
 }

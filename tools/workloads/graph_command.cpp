@@ -35,8 +35,8 @@ std::vector<const graph_experiment*> find_graph_experiments(const std::string& t
   return chosen;
 }
 
-std::vector<std::uint64_t> points_of(const graph_experiment& e, const graph_options& o,
-                                     const graph_size& size, bool gpu) {
+std::vector<std::uint64_t> graph_points_of(const graph_experiment& e, const graph_options& o,
+                                           const graph_size& size, bool gpu) {
   if (e.name == "init") {
     std::vector<std::uint64_t> vertices;
     for (unsigned scale = size.scale > 6 ? size.scale - 6 : 0; scale <= size.scale; scale += 2)
@@ -94,7 +94,7 @@ std::string point_summary(const json& result) {
 /// Runs one experiment with all allocators. Returns false if a result is missing or wrong.
 bool run_experiment(const graph_options& o, const workload_setup& setup, const graph_experiment& e,
                     const graph_size& size, workload_record& record, progress& bar) {
-  const std::vector<std::uint64_t> points = points_of(e, o, size, setup.gpu());
+  const std::vector<std::uint64_t> points = graph_points_of(e, o, size, setup.gpu());
   const std::uint64_t heap = o.heap != 0 ? o.heap : default_heap(size, points);
   record.experiment(description(e, size));
   std::vector<table::column> columns = {{"allocator"}};
