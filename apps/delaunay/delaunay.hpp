@@ -87,7 +87,8 @@ class delaunay {
       // A block of this stage consists of 16 sub-quadrants of the next stage.
       const std::size_t leaves = parts_.leaves_of(stage, 0).count;
       const std::size_t enough = (std::size_t{16} * options_.points_per_leaf + leaves - 1) / leaves;
-      result_.postponed += add(store_.take(point_list::unprocessed, stage < last ? enough : all_));
+      result_.postponed +=
+          add(store_.take(point_list::unprocessed, stage < last ? enough : no_limit));
       clock_.charge(result_.triangulate);
       if (stage > 0) rotate_all(stage);
     }
@@ -97,7 +98,7 @@ class delaunay {
   }
 
  private:
-  static constexpr std::size_t all_ = ~std::size_t{0};
+  static constexpr std::size_t no_limit = ~std::size_t{0};
 
   unsigned me() const { return worker_.number(); }
   std::int32_t side() const { return std::int32_t{1} << options_.grid_bits; }

@@ -127,7 +127,8 @@ insertion mesh<Store>::add(grid_point p) {
 
 /// Returns the triangle that contains p, or nullptr if the walk leaves the local triangles.
 template <class Store>
-triangle* mesh<Store>::locate(grid_point p, triangle* t) const {
+triangle* mesh<Store>::locate(grid_point p, triangle* from) const {
+  triangle* t = from;
   const triangle* came_from = nullptr;
   for (;;) {
     bool outside = false;
@@ -181,6 +182,7 @@ bool mesh<Store>::find_cavity(triangle* start, grid_point p) {
 template <class Store>
 bool mesh<Store>::choose_homes(grid_point p) {
   homes_.clear();
+  // NOLINTNEXTLINE(readability-use-anyofallof): the loop also fills homes_
   for (const edge& e : rim_) {
     homes_.push_back(store_->home_of(e.of->corner[e.number], e.of->corner[after(e.number)], p));
     if (!store_->is_local(homes_.back())) return false;

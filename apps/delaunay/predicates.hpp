@@ -22,6 +22,7 @@ inline constexpr unsigned max_grid_bits = 30;
 struct grid_point {
   std::int32_t x = 0;
   std::int32_t y = 0;
+  // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads the 0 in the implicit operator<
   friend auto operator<=>(const grid_point&, const grid_point&) = default;
 };
 

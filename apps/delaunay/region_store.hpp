@@ -129,8 +129,7 @@ inline void region_store::load_directory(std::span<const std::uint64_t> director
     regions_.emplace_back(at, end);
     at = end;
   }
-  for (; at != directory.end(); ++at)
-    headers_.push_back(reinterpret_cast<leaf_header*>(*at));  // NOLINT
+  for (; at != directory.end(); ++at) headers_.push_back(reinterpret_cast<leaf_header*>(*at));
 }
 
 inline std::vector<cluster::rid> region_store::regions_of(unsigned level,
@@ -167,8 +166,8 @@ inline home_number region_store::home_of(grid_point a, grid_point b, grid_point 
 }
 
 inline triangle* region_store::make(home_number leaf) {
-  triangle* t = new (value_or_throw(worker_->allocate(region_of(leaf), sizeof(triangle)),
-                                    "allocate a triangle")) triangle;
+  auto* t = new (value_or_throw(worker_->allocate(region_of(leaf), sizeof(triangle)),
+                                "allocate a triangle")) triangle;
   leaf_header& s = *headers_[leaf];
   t->home = leaf;
   t->next = s.triangles;
@@ -204,7 +203,7 @@ inline void region_store::put(point_list which, grid_point p) {
   if (list == nullptr || list->count == std::size(list->points)) {
     void* fresh = value_or_throw(worker_->allocate(region_of(leaf), sizeof(point_batch)),
                                  "allocate a point batch");
-    point_batch* batch = new (fresh) point_batch;
+    auto* batch = new (fresh) point_batch;
     batch->next = std::exchange(list, batch);
   }
   list->points[list->count++] = p;

@@ -12,6 +12,7 @@
 #include <algorithm>
 #include <cmath>
 #include <cstdint>
+#include <limits>
 #include <vector>
 
 namespace quarry::apps {
@@ -30,10 +31,10 @@ inline kd_input make_kd_input(const scene& s) {
   kd_input in;
   double longest = 0;
   for (unsigned axis = 0; axis < 3; ++axis) {
-    double least = INFINITY, most = -INFINITY;
+    double least = std::numeric_limits<double>::infinity(), most = -least;
     for (std::uint32_t t = 0; t < s.size(); ++t)
       for (unsigned i = 0; i < 3; ++i) {
-        const double x = static_cast<double>(s.corner(t, i)[axis]);
+        const auto x = static_cast<double>(s.corner(t, i)[axis]);
         least = std::min(least, x);
         most = std::max(most, x);
       }

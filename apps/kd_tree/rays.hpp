@@ -32,7 +32,7 @@ inline constexpr double kd_miss = std::numeric_limits<double>::infinity();
 inline double intersection_distance(const kd_ray& ray, const scene& s, std::uint32_t triangle) {
   double a[3] = {}, b[3] = {}, o[3] = {};
   for (unsigned i = 0; i < 3; ++i) {
-    const double base = static_cast<double>(s.corner(triangle, 0)[i]);
+    const auto base = static_cast<double>(s.corner(triangle, 0)[i]);
     a[i] = static_cast<double>(s.corner(triangle, 1)[i]) - base;
     b[i] = static_cast<double>(s.corner(triangle, 2)[i]) - base;
     o[i] = ray.origin[i] - base;
@@ -50,7 +50,8 @@ inline double intersection_distance(const kd_ray& ray, const scene& s, std::uint
   const double volume = dot(a, p);
   if (volume == 0) return kd_miss;
   const double u = dot(o, p) / volume, v = dot(ray.direction, q) / volume, t = dot(b, q) / volume;
-  return u >= 0 && v >= 0 && u + v <= 1 && t >= 0 ? t : kd_miss;
+  if (u >= 0 && v >= 0 && u + v <= 1 && t >= 0) return t;
+  return kd_miss;
 }
 
 class kd_tracer {

@@ -169,7 +169,7 @@ class ply_reader {
   }
 
   /// Fails unless the element has all of the named properties, or at least `enough` of them.
-  void check_has(const ply_element& e, std::vector<std::string_view> names,
+  void check_has(const ply_element& e, const std::vector<std::string_view>& names,
                  std::size_t enough = 0) {
     std::size_t found = 0;
     for (const std::string_view name : names)

@@ -21,6 +21,7 @@
  * Thread safety: none. Only the thread that runs work() may call these functions, and only inside
  * work().
  */
+/* NOLINTBEGIN(modernize-deprecated-headers,modernize-use-using): C has neither. */
 #include <stddef.h>
 #include <stdint.h>
 
@@ -30,6 +31,7 @@ extern "C" {
 
 /* The id of a region. 0 is the root, which always exists. */
 typedef uint64_t quarry_region_id;
+/* NOLINTEND(modernize-deprecated-headers,modernize-use-using) */
 
 enum {
   QUARRY_OK = 0,

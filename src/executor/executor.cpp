@@ -84,7 +84,7 @@ void executor::prepare(std::uint32_t first_block, std::uint32_t blocks) {
 
 QUARRY_NO_TSAN void executor::lane_main() {
   tsan_ignore::begin();
-  executor& e = static_cast<executor&>(*executor_interface::current());
+  auto& e = static_cast<executor&>(*executor_interface::current());
   lane& self = e.current();
   for (;;) {
     tsan_acquire(&e.started_);

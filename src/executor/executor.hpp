@@ -85,7 +85,7 @@ class executor final : public executor_interface {
 
   // A lane that has to wait calls stop_running(), may be released by itself or by another lane, and
   // then calls wait().
-  void stop_running(lane& l) {
+  static void stop_running(lane& l) {
     l.home->ready &= ~l.bit();
     l.home->turn = nullptr;
   }
@@ -123,7 +123,7 @@ class executor final : public executor_interface {
     make_ready(w, done.arrived & ~running);
   }
   inline void release_group(warp& w, pending_collective& p, lane_mask group);
-  inline pending_collective* largest_group(warp& w);
+  static inline pending_collective* largest_group(warp& w);
   bool release_random_group();
   void release_groups_of_waiting_warps();
   inline void open_barriers();

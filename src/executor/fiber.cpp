@@ -17,7 +17,7 @@ void fiber::make(char* bottom, unsigned colour, entry start, std::size_t size) {
 #if QUARRY_ASAN
   __asan_unpoison_memory_region(bottom, size);
 #endif
-  const std::size_t offset = (colour % 32) * 320;
+  const std::size_t offset = std::size_t{colour % 32} * 320;
   context_ = boost::context::detail::make_fcontext(bottom + size - offset, size - offset,
                                                    &fiber_switch::enter);
 #if QUARRY_TSAN

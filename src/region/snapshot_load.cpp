@@ -145,7 +145,7 @@ snapshot_header snapshot_info(const std::string& path) {
 tree_options snapshot_options(const std::string& path) {
   const snapshot_header header = snapshot_info(path);
   tree_options options;
-  options.where = reinterpret_cast<void*>(header.base);  // NOLINT
+  options.where = reinterpret_cast<void*>(header.base);
   options.range = header.range;
   return options;
 }
@@ -174,7 +174,7 @@ loaded_snapshot load_snapshot(region_tree& tree, const std::string& path, region
       for (std::uint64_t r = 0; r < saved.ranges; ++r, ++next_range) {
         const snapshot_range& range = body.ranges[next_range];
         const std::uint64_t offset = range.address - reinterpret_cast<std::uint64_t>(table.base());
-        const slab_run run{table.slab_at(offset), static_cast<slab_number>(range.slabs)};
+        const slab_run run{table_view::slab_at(offset), static_cast<slab_number>(range.slabs)};
         if (offset >= table.size() || offset % default_geometry.slab != 0)
           throw snapshot_error(path +
                                ": its addresses lie outside this tree's range; make the tree "
@@ -191,7 +191,7 @@ loaded_snapshot load_snapshot(region_tree& tree, const std::string& path, region
     if (!ids.empty()) tree.destroy_region(ids[0]);
     throw;
   }
-  return {ids[0], reinterpret_cast<void*>(header.root)};  // NOLINT
+  return {ids[0], reinterpret_cast<void*>(header.root)};
 }
 
 }  // namespace quarry

@@ -141,10 +141,10 @@ void measure_in_children(const bench_request& request, const bench_callback& emi
       [&](std::size_t, const bench_measurement& m, const bench_result& r) { emit(m, r); });
 }
 
-int bench_child(const char* text, const bench_runner& run) {
+int bench_child(const char* requests, const bench_runner& run) {
   ::prctl(PR_SET_PDEATHSIG, SIGKILL);  // a child without a parent has no reader
   try {
-    for (const bench_request& request : parse_requests(text))
+    for (const bench_request& request : parse_requests(requests))
       run(request, [](const bench_measurement&, const bench_result& r) {
         fmt::print("{}\n", nlohmann::json(r).dump());
         std::fflush(stdout);
@@ -155,8 +155,8 @@ int bench_child(const char* text, const bench_runner& run) {
   return exit_success;
 }
 
-int bench_child(const char* text) {
-  return bench_child(text, [](const bench_request& request, const bench_callback& emit) {
+int bench_child(const char* requests) {
+  return bench_child(requests, [](const bench_request& request, const bench_callback& emit) {
     (request.backend == "cuda" ? run_bench_cuda : run_bench_cpu)(request, emit);
   });
 }

@@ -14,8 +14,7 @@ record_file::record_file(const std::string& name) {
 }
 
 void record_file::add(const nlohmann::ordered_json& line) {
-  if (file_.is_open())
-    file_ << line << std::endl;  // NOLINT(performance-avoid-endl): a crash loses no record
+  if (file_.is_open()) file_ << line << '\n' << std::flush;  // a crash loses no record
 }
 
 nlohmann::ordered_json environment_fields(const bench_environment& where) {

@@ -36,7 +36,7 @@ std::vector<std::string> rows_of(const std::vector<bench_point>& points) {
     if (p.result.outcome == bench_outcome::ok ||
         p.measurement.workload < bench_workload::steady_state)
       measured.push_back(p);
-  const std::vector<std::string> rows = distinct(measured, x_text_of);
+  std::vector<std::string> rows = distinct(measured, x_text_of);
   if (rows.size() <= max_rows) return rows;
   std::vector<std::string> some;
   const std::size_t step = (rows.size() + max_rows - 1) / max_rows;
@@ -138,6 +138,7 @@ std::string notes_text(const std::vector<bench_point>& points) {
 
 std::string names_of(const std::vector<experiment_y>& shown) {
   std::vector<std::string> names;
+  names.reserve(shown.size());
   for (const experiment_y& y : shown)
     names.push_back(y.unit.empty() ? std::string(y.name) : fmt::format("{}, {}", y.name, y.unit));
   return joined(names, " / ");

@@ -29,8 +29,8 @@ std::vector<double> without_overlap(std::vector<double> wanted, const svg_frame&
   double free = f.top;
   for (const std::size_t i : order) free = (wanted[i] = std::max(wanted[i], free)) + svg_row;
   free = f.bottom;
-  for (auto i = order.rbegin(); i != order.rend(); ++i)
-    free = (wanted[*i] = std::min(wanted[*i], free)) - svg_row;
+  std::for_each(order.rbegin(), order.rend(),
+                [&](std::size_t i) { free = (wanted[i] = std::min(wanted[i], free)) - svg_row; });
   return wanted;
 }
 

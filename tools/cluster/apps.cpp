@@ -158,7 +158,7 @@ allocation_cost measure_allocation(cluster::worker& w, std::uint64_t nodes) {
   const double start = w.now();
   for (std::uint64_t i = 0; i < nodes; ++i)
     apps::value_or_throw(w.allocate(region, sizeof(apps::linked_node)), "allocate a node");
-  const double count = static_cast<double>(nodes);
+  const auto count = static_cast<double>(nodes);
   const allocation_cost c{(w.now() - start) * 1e9 / count,
                           static_cast<double>(w.statistics().messages - before) / count};
   apps::throw_on_failure(w.destroy_region(region), "free the region");

@@ -4,6 +4,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
@@ -85,9 +86,10 @@ int simulate(const cluster_options& o, const std::function<int(cluster::worker&)
 }
 
 bool is_under_mpirun() {
-  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK", "SLURM_PROCID"})
-    if (std::getenv(name) != nullptr) return true;
-  return false;
+  static constexpr const char* variables[] = {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE", "PMIX_RANK",
+                                              "SLURM_PROCID"};
+  return std::ranges::any_of(variables,
+                             [](const char* name) { return std::getenv(name) != nullptr; });
 }
 
 }  // namespace
@@ -133,7 +135,7 @@ cluster_json summarise_run(const std::string& app, const cluster_options& o, clu
     correct = correct && r.correct;
   }
   const cluster::shape& tree = w.tree();
-  const double workers = static_cast<double>(all.size());
+  const auto workers = static_cast<double>(all.size());
   cluster_json run;
   run["app"] = app;
   run["network"] = o.simulate != 0 ? "simulated" : "mpi";

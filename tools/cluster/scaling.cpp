@@ -89,7 +89,7 @@ measurement measure(const scaling_options& o, unsigned workers, bool one) {
   c.workers = workers;
   c.schedulers = s.tree().schedulers();
   const double calls = static_cast<double>(o.calls) * workers;
-  const double received = static_cast<double>(end.scheduler_messages - start.scheduler_messages);
+  const auto received = static_cast<double>(end.scheduler_messages - start.scheduler_messages);
   c.call = waited / calls;
   c.queue = (end.queued - start.queued) / received;
   c.messages = static_cast<double>(end.messages - start.messages) / calls;

@@ -62,6 +62,7 @@ child_process::child_process(const std::vector<std::string>& command, const std:
   if (!input.empty())
     ::posix_spawn_file_actions_adddup2(&actions, stdin_file.descriptor(), STDIN_FILENO);
   std::vector<char*> arguments;
+  arguments.reserve(command.size() + 1);
   for (const std::string& argument : command)
     arguments.push_back(const_cast<char*>(argument.c_str()));
   arguments.push_back(nullptr);

@@ -70,7 +70,7 @@ namespace {
 
 /// Returns a one-line error message for an invalid command line, with a suggestion if possible.
 std::string message_for(const CLI::App& app, const CLI::ParseError& e, int argc, char** argv) {
-  const std::string program = app.get_name();
+  const std::string& program = app.get_name();
   const auto chosen = app.get_subcommands();
   if (chosen.empty() && argc > 1 && argv[1][0] != '-') {
     std::vector<std::string> names;

@@ -53,7 +53,7 @@ void progress::show(double done, std::string_view what) {
   std::fflush(stderr);
 }
 
-void progress::note(std::string_view line) {
+void progress::note(std::string_view line) const {
   if (!terminal_) fmt::print(stderr, "{}\n", line);
 }
 

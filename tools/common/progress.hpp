@@ -20,7 +20,7 @@ class progress {
   /// show() in every iteration.
   void show(double done, std::string_view what);
   /// Prints a line if stderr is not a terminal. Does nothing where a bar is drawn.
-  void note(std::string_view line);
+  void note(std::string_view line) const;
   /// Erases the bar. Call clear() before printing to the terminal.
   void clear() noexcept;
 

@@ -36,6 +36,7 @@ picture run_workload(const map_options& o) {
   const auto mapping = mapping_allocators();
   const auto list = [&] {
     std::vector<std::string> all;
+    all.reserve(mapping.size());
     for (const mapping_entry& e : mapping) all.emplace_back(e.name);
     return joined(all);
   };

@@ -199,6 +199,7 @@ int run_fragmentation(const fragmentation_options& o) {
   if (!o.plot.empty()) {
     std::ofstream out(o.plot);
     std::vector<chart> charts;
+    charts.reserve(figures.size());
     for (const figure& f : figures) charts.push_back(slabs_of(f));
     out << chart_svg(charts);
     if (!out) throw input_error("cannot write " + o.plot);

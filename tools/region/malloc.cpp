@@ -75,46 +75,46 @@ void* aligned(std::size_t alignment, std::size_t n) {
 
 extern "C" {
 
-void* malloc(std::size_t n) { return or_enomem(heap().allocate(n)); }
+void* malloc(std::size_t size) { return or_enomem(heap().allocate(size)); }
 
-void free(void* p) {
-  if (p == nullptr) return;
+void free(void* ptr) {
+  if (ptr == nullptr) return;
   const int saved = errno;
-  if (heap().deallocate(p) == region_status::not_an_object)
+  if (heap().deallocate(ptr) == region_status::not_an_object)
     die("quarry malloc: free: no live object starts at this address (freed twice?)\n");
   errno = saved;
 }
 
-void* calloc(std::size_t count, std::size_t size) {
+void* calloc(std::size_t nmemb, std::size_t size) {
   std::size_t n = 0;
-  if (__builtin_mul_overflow(count, size, &n)) return errno = ENOMEM, nullptr;
+  if (__builtin_mul_overflow(nmemb, size, &n)) return errno = ENOMEM, nullptr;
   void* p = malloc(n);
   return p == nullptr ? p : std::memset(p, 0, n);
 }
 
-void* realloc(void* p, std::size_t n) {
-  if (p != nullptr && n == 0) return free(p), nullptr;
-  return or_enomem(heap().reallocate(p, n));
+void* realloc(void* ptr, std::size_t size) {
+  if (ptr != nullptr && size == 0) return free(ptr), nullptr;
+  return or_enomem(heap().reallocate(ptr, size));
 }
 
-void* reallocarray(void* p, std::size_t count, std::size_t size) {
+void* reallocarray(void* ptr, std::size_t nmemb, std::size_t size) {
   std::size_t n = 0;
-  if (__builtin_mul_overflow(count, size, &n)) return errno = ENOMEM, nullptr;
-  return realloc(p, n);
+  if (__builtin_mul_overflow(nmemb, size, &n)) return errno = ENOMEM, nullptr;
+  return realloc(ptr, n);
 }
 
-int posix_memalign(void** out, std::size_t alignment, std::size_t n) {
+int posix_memalign(void** memptr, std::size_t alignment, std::size_t size) {
   if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* p = heap().allocate(n, std::max(alignment, small_slots.slot));
+  void* p = heap().allocate(size, std::max(alignment, small_slots.slot));
   if (p == nullptr) return ENOMEM;
-  *out = p;
+  *memptr = p;
   return 0;
 }
 
-void* aligned_alloc(std::size_t alignment, std::size_t n) { return aligned(alignment, n); }
-void* memalign(std::size_t alignment, std::size_t n) { return aligned(alignment, n); }
-void* valloc(std::size_t n) { return aligned(4096, n); }
-void* pvalloc(std::size_t n) { return aligned(4096, align_up(n, std::size_t{4096})); }
-std::size_t malloc_usable_size(void* p) { return p == nullptr ? 0 : heap().usable_size(p); }
+void* aligned_alloc(std::size_t alignment, std::size_t size) { return aligned(alignment, size); }
+void* memalign(std::size_t alignment, std::size_t size) { return aligned(alignment, size); }
+void* valloc(std::size_t size) { return aligned(4096, size); }
+void* pvalloc(std::size_t size) { return aligned(4096, align_up(size, std::size_t{4096})); }
+std::size_t malloc_usable_size(void* ptr) { return ptr == nullptr ? 0 : heap().usable_size(ptr); }
 
 }  // extern "C"

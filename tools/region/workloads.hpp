@@ -65,15 +65,16 @@ double steady(Heap& heap, std::size_t live, bool six, std::uint64_t operations) 
   const auto size = [&] { return six ? paper_sizes[random.below(6)] : 192; };
   std::vector<void*> table(live);
   for (void*& p : table) p = heap.allocate(size());
+  const std::uint64_t pairs = operations / 5;
   double best = 1e18;
   for (int part = 0; part < 5; ++part) {
     const stopwatch watch;
-    for (std::uint64_t i = 0; i < operations / 5; ++i) {
+    for (std::uint64_t i = 0; i < pairs; ++i) {
       void*& p = table[random.below(live)];
       heap.deallocate(p);
       p = heap.allocate(size());
     }
-    best = std::min(best, watch.ns() / static_cast<double>(operations / 5) / 2);
+    best = std::min(best, watch.ns() / static_cast<double>(pairs) / 2);
   }
   for (void* p : table) heap.deallocate(p);
   return best;

@@ -204,7 +204,8 @@ std::vector<remark> remarks_of(const std::vector<const json*>& points, const cha
         state == point_state::given_up) {
       const std::string outcome = text_of(*p, "outcome");
       add_remark(all, state, series,
-                 note.empty() || note == outcome ? outcome : outcome + ": " + note, at);
+                 note.empty() || note == outcome ? outcome : fmt::format("{}: {}", outcome, note),
+                 at);
     }
     counted("corrupt", "corrupt blocks", point_state::unsound);
     counted("misaligned", "misaligned blocks", point_state::unsound);

@@ -17,7 +17,7 @@ std::string x_text(const chart_axis& axis, double x) {
 }
 
 std::vector<double> evenly_spaced(const std::set<double>& all, std::size_t most) {
-  const std::vector<double> xs(all.begin(), all.end());
+  std::vector<double> xs(all.begin(), all.end());
   if (xs.size() <= most || most < 2) return xs;
   std::vector<double> kept;
   for (std::size_t i = 0; i < most; ++i) kept.push_back(xs[i * (xs.size() - 1) / (most - 1)]);
@@ -58,6 +58,7 @@ grid grid_of(const figure& f) {
   // A view may lack points that another view has: the rows are collected from all views.
   struct key {
     std::string x_text, series;
+    // NOLINTNEXTLINE(modernize-use-nullptr): clang-tidy 14 misreads the 0 in the implicit operator<
     auto operator<=>(const key&) const = default;
   };
   std::vector<key> order;
@@ -117,6 +118,7 @@ std::vector<std::string> merged(const std::vector<series_commands>& commands) {
         same->names += "," + p.names;
     }
   std::vector<std::string> texts;
+  texts.reserve(all.size());
   for (const parts& p : all) texts.push_back(p.before + p.names + p.after);
   return texts;
 }

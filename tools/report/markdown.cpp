@@ -44,6 +44,7 @@ std::string grid_text(const grid& g) {
   std::string out = head_text(g.head);
   for (const auto& row : g.rows) {
     std::vector<std::string> cells;
+    cells.reserve(row.size());
     for (const grid_cell& c : row) cells.push_back(c.text);
     out += row_text(cells);
   }

@@ -68,7 +68,8 @@ json description(const graph_experiment& e, const graph_size& size) {
 /// Returns the default heap size: four times the memory of lists that double and are never freed.
 std::uint64_t default_heap(const graph_size& size, const std::vector<std::uint64_t>& points) {
   const std::uint64_t most = *std::max_element(points.begin(), points.end());
-  return std::max((64_MiB).value(), 64 * (size.edges() + most) + 256 * size.vertices());
+  return std::max((64_MiB).value(),
+                  64 * (size.edges() + most) + std::uint64_t{256} * size.vertices());
 }
 
 std::string command_text(const graph_options& o, const workload_setup& setup,
@@ -122,9 +123,9 @@ bool run_experiment(const graph_options& o, const workload_setup& setup, const g
                        cells.push_back(point_summary(result));
                        ok = ok && (measured(result) || result.at("outcome") == "skipped") &&
                             result.at("corrupt") == 0;
-                       if (result.at("note") != "")
-                         notes += fmt::format("{}, {}: {}\n", allocator, grouped(x),
-                                              result.at("note").get<std::string>());
+                       const auto note = result.at("note").get<std::string>();
+                       if (!note.empty())
+                         notes += fmt::format("{}, {}: {}\n", allocator, grouped(x), note);
                        record.point(
                            {{"experiment", "graph-" + std::string(e.name)},
                             {"allocator", allocator},

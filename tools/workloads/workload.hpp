@@ -69,7 +69,7 @@ json missing_result(std::string_view outcome, const std::string& note);
 
 /// Main function of the child: executes a request and writes its results to stdout. Returns an exit
 /// code.
-int workload_child(const char* request);
+int workload_child(const char* text);
 
 /// Execute a request of each workload. May throw; results emitted before the exception are valid.
 void run_kd_tree_request(const json& request, const result_sink& emit);

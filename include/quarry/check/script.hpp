@@ -139,7 +139,7 @@ inline void allocation_script::generate(std::uint64_t seed, const script_bounds&
   first_.push_back(size());
   draw_targets(draw);
   if (!can.overwrites) return;
-  warm_up_ = 16 * draw.below(static_cast<std::uint32_t>(pool_bytes / 16));
+  warm_up_ = std::uint64_t{16} * draw.below(static_cast<std::uint32_t>(pool_bytes / 16));
   for (operation& op : operations_)
     if (op.size <= pool_bytes)
       op.size = std::min(op.size, std::max<std::uint64_t>(pool_bytes / 8, 16));
@@ -197,7 +197,7 @@ inline std::uint64_t allocation_script::draw_extreme_size(random& draw,
     case 1: return 0;
     case 2: return ~std::uint64_t{0} - draw.below(128);
     case 3: return pool_bytes_ + 1 + draw.below(64);
-    case 4: return (std::uint64_t{1} << 32) + 16 * draw.below(16);
+    case 4: return (std::uint64_t{1} << 32) + std::uint64_t{16} * draw.below(16);
     default: return (std::uint64_t{1} << 63) + draw.below(64);
   }
 }

@@ -50,7 +50,7 @@ namespace detail {
 
 inline void append(std::string& text, char name, std::uint64_t value, int base = 10) {
   char digits[20];
-  const auto end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
+  char* const end = std::to_chars(digits, digits + sizeof digits, value, base).ptr;
   text += '-';
   text += name;
   text.append(digits, end);
@@ -111,7 +111,7 @@ inline trial trial::from_token(std::string_view token) {
     }
     const bool seeds = name == 's' || name == 'r' || name == 'w' || name == 'd';
     std::uint64_t value = 0;
-    const auto end = digits.data() + digits.size();
+    const char* const end = digits.data() + digits.size();
     const auto parsed = std::from_chars(digits.data(), end, value, seeds ? 16 : 10);
     if (parsed.ec != std::errc{} || parsed.ptr != end)
       throw bad("\"" + std::string(field) + "\" is not a number");

@@ -154,8 +154,8 @@ simt::outcome trial_runner<A>::run_script(const trial& t, trace* out) {
       if (A::can.overwrites) shadow_.accessed(s.thread, s.where);
     });
   const script_kernel<A> kernel{current_->sandbox.heap(), &script_, &shadow_, out};
-  const auto result = t.sequential() ? run_sequentially(t, kernel)
-                                     : explorer_.run(t.schedule, script_.shape(), kernel);
+  auto result = t.sequential() ? run_sequentially(t, kernel)
+                               : explorer_.run(t.schedule, script_.shape(), kernel);
   explorer_.trace({});
   return result;
 }

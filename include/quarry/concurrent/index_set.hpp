@@ -210,6 +210,7 @@ class index_set {
   }
 
   /// One of the `reach` lowest set bits. Requires: there is one.
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): rare<> calls members
   QUARRY_DEVICE unsigned choose(std::uint64_t from, std::uint32_t salt, std::uint32_t reach) const {
     const std::uint32_t n = simt::popc(from);
     return nth_set_bit(from, (salt & 0xffff) * (n < reach ? n : reach) >> 16);

@@ -321,7 +321,8 @@ template <freeing_allocator Upstream, std::uint32_t Fifos, std::uint32_t Largest
 std::string buffer<Upstream, Fifos, Largest, Blocks>::check_invariants() const {
   if (std::string problem = upstream_.check_invariants(); !problem.empty()) return problem;
   std::uint64_t allocated_classes = 0;
-  for (std::uint32_t i = 0; i < width(); ++i) allocated_classes |= allocated_classes_[i * stride];
+  for (std::uint32_t i = 0; i < width(); ++i)
+    allocated_classes |= allocated_classes_[std::size_t{i} * stride];
   struct piece {
     std::uint64_t offset, size;
   };
@@ -329,9 +330,9 @@ std::string buffer<Upstream, Fifos, Largest, Blocks>::check_invariants() const {
   for (std::uint32_t c = 0; c < classes::count; ++c) {
     for (std::uint32_t i = 0; i <= last_fifo(c); ++i) {
       const fifo f = fifo_of(c, i);
-      const std::string where = "the FIFO " + std::to_string(i) + " of class " + std::to_string(c);
+      std::string where = "the FIFO " + std::to_string(i) + " of class " + std::to_string(c);
       if (const std::string problem = f.check_invariants(); !problem.empty())
-        return where + ": " + problem;
+        return where.append(": ").append(problem);
       if (f.size() != 0 && (allocated_classes >> c & 1) == 0)
         return where + " holds a block, but no block of the class was allocated";
       f.visit([&](std::uint32_t offset) {

@@ -30,6 +30,7 @@ struct slab_geometry {
   constexpr unsigned units_in_slab() const { return static_cast<unsigned>(slab / slot); }
   constexpr unsigned slabs_in_page() const { return static_cast<unsigned>(page / slab); }
   /// A chunk has one owner: it is the smallest unit that a pool receives.
+  // NOLINTNEXTLINE(readability-convert-member-functions-to-static): called as the other properties
   constexpr unsigned slabs_in_chunk() const { return most_slabs_in_group; }
   /// The size of the largest object, in units, that shares its slabs with other objects.
   constexpr unsigned most_units() const { return 8 * units_in_slab(); }

@@ -26,9 +26,9 @@ namespace quarry {
 /// An address at which a tree can usually be placed in every run. ThreadSanitizer's shadow memory
 /// fills the middle of the address space and leaves 340 GiB below the program.
 #if QUARRY_TSAN
-inline void* const snapshot_address = reinterpret_cast<void*>(0x5500'0000'0000);  // NOLINT
+inline void* const snapshot_address = reinterpret_cast<void*>(0x5500'0000'0000);
 #else
-inline void* const snapshot_address = reinterpret_cast<void*>(0x2000'0000'0000);  // NOLINT
+inline void* const snapshot_address = reinterpret_cast<void*>(0x2000'0000'0000);
 #endif
 
 struct loaded_snapshot {

@@ -133,7 +133,7 @@ class basic_region_tree {
   static constexpr slab_number low_mark = 2 * chunk;
   static constexpr std::uint32_t most_regions = outside - 1;
   static constexpr std::uint64_t surplus_mark(std::uint64_t held) {
-    return 4 * high_mark + held / 8;
+    return std::uint64_t{4} * high_mark + held / 8;
   }
 
   using lock_guard = std::lock_guard<std::recursive_mutex>;

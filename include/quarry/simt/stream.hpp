@@ -30,7 +30,7 @@ namespace quarry {
 template <class Backend>
 class stream_ref {
  public:
-  constexpr stream_ref() {}
+  constexpr stream_ref() = default;
   /// Returns whether this object names a stream.
   constexpr bool names_stream() const { return false; }
   void synchronize() const {}

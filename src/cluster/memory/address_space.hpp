@@ -52,7 +52,7 @@ class address_space {
 
   /// Reserves exactly this range; is_reserved() is false if a part of it is in use.
   address_space(std::uintptr_t base, std::uint64_t size) {
-    void* wanted = reinterpret_cast<void*>(base);  // NOLINT
+    void* wanted = reinterpret_cast<void*>(base);
     void* got = ::mmap(wanted, size, PROT_NONE,
                        MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE | MAP_FIXED_NOREPLACE, -1, 0);
     if (got == MAP_FAILED) return;

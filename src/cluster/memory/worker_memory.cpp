@@ -7,6 +7,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cerrno>
 #include <cstring>
 #include <string>
@@ -167,11 +168,10 @@ std::vector<file_range> worker_memory::files_of(std::span<const packed_range> ra
 }
 
 bool worker_memory::are_whole_pages(std::span<const packed_range> ranges) const {
-  for (const packed_range& r : ranges)
-    if (!space_->contains(r.address, r.size) || offset(r.address) % system_page != 0 ||
-        r.size % system_page != 0)
-      return false;
-  return true;
+  return std::ranges::all_of(ranges, [this](const packed_range& r) {
+    return space_->contains(r.address, r.size) && offset(r.address) % system_page == 0 &&
+           r.size % system_page == 0;
+  });
 }
 
 /// Whether the file ranges are of open files and cover the address ranges in order.

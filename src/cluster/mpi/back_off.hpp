@@ -10,9 +10,9 @@
 /// sleep; in return, hundreds of idle processes can share a processor with a busy one.
 
 #include <sched.h>
-#include <time.h>
 
 #include <algorithm>
+#include <ctime>
 
 namespace quarry::cluster::detail {
 

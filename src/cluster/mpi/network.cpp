@@ -26,9 +26,9 @@ bool mpi_host::is_oversubscribed() const {
 
 // ---- network ------------------------------------------------------------------------------------
 
-mpi_network::mpi_network(MPI_Comm world, const mpi_host& host, const shape& tree, node self,
+mpi_network::mpi_network(MPI_Comm world, const mpi_host& host, shape tree, node self,
                          double scheduler_timeout)
-    : tree_(tree),
+    : tree_(std::move(tree)),
       self_(self),
       mailbox_(world),
       watchdog_(world, host.comm(), tree_, self, scheduler_timeout),

@@ -42,7 +42,7 @@ class mpi_host {
 class mpi_network {
  public:
   /// Collective over world. scheduler_timeout: see watchdog.hpp.
-  mpi_network(MPI_Comm world, const mpi_host& host, const shape& tree, node self,
+  mpi_network(MPI_Comm world, const mpi_host& host, shape tree, node self,
               double scheduler_timeout);
 
   const shape& tree() const { return tree_; }

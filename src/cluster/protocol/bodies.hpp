@@ -19,7 +19,7 @@
 namespace quarry::cluster::detail {
 
 using address = std::uint64_t;
-inline void* pointer(address a) { return reinterpret_cast<void*>(a); }  // NOLINT
+inline void* pointer(address a) { return reinterpret_cast<void*>(a); }
 inline address address_of(const void* p) { return reinterpret_cast<address>(p); }
 
 #define QUARRY_MESSAGE(type)                               \

@@ -55,7 +55,7 @@ void scheduler::end_leases(node holder, rid id, const std::vector<slab_slots>& s
   if (links == nullptr) return;
   const slab_table_view<>& table = regions_->table();
   for (const slab_slots& s : slabs) {
-    const slab_number slab = table.slab_at(table.offset_of(pointer(s.base)));
+    const slab_number slab = slab_table_view<>::slab_at(table.offset_of(pointer(s.base)));
     const auto it = links->leases.find(slab);
     if (it == links->leases.end()) continue;
     for (lease_record& l : it->second) {
@@ -73,7 +73,7 @@ void scheduler::end_leases(node holder, rid id, const std::vector<slab_slots>& s
 }
 
 /// Tells the holders that other workers have freed leased objects.
-void scheduler::revoke(objects_by_holder revoked) {
+void scheduler::revoke(objects_by_holder&& revoked) {
   for (auto& [holder, objects] : revoked) {
     const std::uint64_t ticket = next_ticket_++;
     const lease_revocation notice{std::move(objects)};

@@ -50,7 +50,7 @@ void scheduler::serve_again(blocked_request b) {
   std::visit(
       [&](const auto& r) {
         if constexpr (!std::is_same_v<std::decay_t<decltype(r)>, page_request>)
-          on(b.sender, r, attempts);
+          this->on(b.sender, r, attempts);
       },
       b.request);
 }

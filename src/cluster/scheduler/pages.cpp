@@ -41,11 +41,11 @@ void scheduler::obtain_pages(blocked_request b) {
   if (try_grant(b)) return;
   trim_regions();
   if (try_grant(b)) return;
-  request_pages(std::move(b));
+  request_pages(b);
 }
 
 /// Returns true if there were enough free pages; the request has then been served.
-bool scheduler::try_grant(blocked_request& b) {
+bool scheduler::try_grant(const blocked_request& b) {
   const bool for_child = std::holds_alternative<page_request>(b.request);
   const node holder = for_child ? b.sender.from : self_;
   const page_run window = window_pages(b.window);
@@ -67,7 +67,7 @@ bool scheduler::try_grant(blocked_request& b) {
     reply(b.sender, page_grant{std::move(runs)});
   } else {
     for (const page_run run : runs) regions_->add_pages(slabs_of(run));
-    serve_again(std::move(b));
+    serve_again(b);
   }
   return true;
 }
@@ -84,7 +84,7 @@ void scheduler::fail_blocked(const blocked_request& b) {
 void scheduler::request_pages(blocked_request b) {
   for (auto& [ticket, pending] : page_waits_)
     if (pending.window == b.window && pending.min_run >= b.min_run) {
-      pending.queue.push_back(std::move(b));
+      pending.queue.push_back(b);
       return;
     }
   ++statistics_.page_requests;
@@ -99,7 +99,7 @@ void scheduler::request_pages(blocked_request b) {
     if (shape_.levels() == 1) return fail_blocked(b);
     pending.replies = recall_from_children(ticket);
   }
-  pending.queue.push_back(std::move(b));
+  pending.queue.push_back(b);
   page_waits_[ticket] = std::move(pending);
 }
 
@@ -122,7 +122,7 @@ void scheduler::resume_blocked(std::uint64_t ticket, bool no_more_pages) {
     if (is_largest && no_more_pages)
       fail_blocked(b);
     else
-      obtain_pages(std::move(b));
+      obtain_pages(b);
   }
 }
 

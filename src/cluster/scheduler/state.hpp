@@ -204,8 +204,8 @@ class scheduler {
   void on(const envelope& e, const lease_request& r, unsigned attempts = 0);
   void on(const envelope& e, const lease_return& r);
   void on(const envelope& e, const lease_release& r);
-  void end_leases(node holder, rid region, const std::vector<slab_slots>& slabs, bool free_slots);
-  void revoke(objects_by_holder revoked);
+  void end_leases(node holder, rid id, const std::vector<slab_slots>& slabs, bool free_slots);
+  void revoke(objects_by_holder&& revoked);
   void finish_revocation(const pending_revocation& p);
   struct slot {
     slab_number slab;
@@ -219,7 +219,7 @@ class scheduler {
   void on(const envelope& e, const page_return& r);
   void on(const envelope& e, const page_recall& r);
   void obtain_pages(blocked_request b);
-  bool try_grant(blocked_request& b);
+  bool try_grant(const blocked_request& b);
   void fail_blocked(const blocked_request& b);
   void request_pages(blocked_request b);
   unsigned recall_from_children(std::uint64_t ticket);

@@ -47,7 +47,7 @@ class lease_table {
         const auto bit = static_cast<unsigned>(std::countr_zero(s.free));
         s.free &= s.free - 1;
         --m.free_slots;
-        return reinterpret_cast<void*>(s.base + bit * unit);  // NOLINT
+        return reinterpret_cast<void*>(s.base + bit * unit);
       }
       s.listed = false;
       m.available.pop_back();

@@ -31,10 +31,10 @@ region_result<void*> worker::state::allocate(rid region, std::size_t size, std::
                          alignment <= default_geometry.slot && std::has_single_bit(alignment);
   if (may_lease) {
     const unsigned units = lease_table::units_of(size);
-    void* p = leases.allocate(region, units);
-    if (p == nullptr && obtain_lease(region, units)) p = leases.allocate(region, units);
+    void* p = leases_.allocate(region, units);
+    if (p == nullptr && obtain_lease(region, units)) p = leases_.allocate(region, units);
     if (p != nullptr) {
-      if (leases.needs_refill(region, units)) request_lease(region, units);
+      if (leases_.needs_refill(region, units)) request_lease(region, units);
       return ++statistics.from_leases, p;
     }
   }
@@ -68,7 +68,7 @@ region_status worker::state::allocate_bulk(rid region, std::size_t size, std::sp
 
 region_result<std::size_t> worker::state::usable_size(const void* p) {
   ++statistics.calls;
-  if (const std::size_t size = leases.size_of(p)) return size;
+  if (const std::size_t size = leases_.size_of(p)) return size;
   const auto reply = request(parent(), size_request{address_of(p)});
   if (!reply) return reply.status;
   return std::size_t{reply.value.size};
@@ -81,10 +81,10 @@ region_result<void*> worker::state::reallocate(void* p, std::size_t n, rid regio
     return static_cast<void*>(nullptr);
   }
   ++statistics.calls;
-  std::size_t old_size = leases.size_of(p);
+  std::size_t old_size = leases_.size_of(p);
   if (old_size != 0) {
     const bool fits = n <= old_size && (n > old_size / 2 || old_size == default_geometry.slot);
-    if (leases.region_of(p) == region && fits) return p;
+    if (leases_.region_of(p) == region && fits) return p;
   } else {
     const auto reply = request(parent(), resize_request{address_of(p), n, region});
     if (!reply) return reply.status;
@@ -112,11 +112,11 @@ region_status worker::state::deallocate(void* p) {
   ++statistics.calls;
   if (p == nullptr) return region_status::ok;
   if (options.leases) {
-    switch (leases.deallocate(p)) {
+    switch (leases_.deallocate(p)) {
       case lease_table::free_result::already_free: return region_status::not_an_object;
       case lease_table::free_result::freed:
-        if (leases.has_surplus(p)) {
-          const rid region = leases.region_of(p);
+        if (leases_.has_surplus(p)) {
+          const rid region = leases_.region_of(p);
           return_leases([region](rid r) { return r == region; }, lease_table::max_free_slots / 2);
         }
         return region_status::ok;

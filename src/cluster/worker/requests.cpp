@@ -115,14 +115,14 @@ void worker::state::handle(message m) {
     case message_kind::lease_recall: {
       const auto recall = body_of<lease_recall>(m);
       if (recall && options.fault != fault::ignore_lease_recall)
-        for (const rid region : recall->regions) leases.drop_region(region);
+        for (const rid region : recall->regions) leases_.drop_region(region);
       const region_status s = recall ? region_status::ok : region_status::malformed_message;
       return post(make_reply(link.self(), m, s, acknowledgement{}));
     }
     case message_kind::lease_revocation: {
       const auto revocation = body_of<lease_revocation>(m);
       if (revocation)
-        for (const address a : revocation->objects) leases.revoke(pointer(a));
+        for (const address a : revocation->objects) leases_.revoke(pointer(a));
       const region_status s = revocation ? region_status::ok : region_status::malformed_message;
       return post(make_reply(link.self(), m, s, acknowledgement{}));
     }

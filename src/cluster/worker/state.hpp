@@ -20,7 +20,7 @@ namespace quarry::cluster {
 
 class worker::state {
  public:
-  state(detail::link& l, worker_options o) : link(l), options(o), leases(o.fault) {}
+  state(detail::link& l, worker_options o) : link(l), options(o), leases_(o.fault) {}
 
   detail::link& link;
   worker_options options;
@@ -47,7 +47,8 @@ class worker::state {
                      bool hand_over);
   region_status receive(unsigned peer, std::span<rid> regions, std::span<void*> objects,
                         bool hand_over);
-  region_status exchange(unsigned peer, std::span<const rid> outgoing, std::span<rid> incoming);
+  region_status exchange(unsigned peer, std::span<const rid> out_regions,
+                         std::span<rid> in_regions);
   bool return_all_leases();
 
  private:
@@ -132,7 +133,7 @@ class worker::state {
   detail::message reply_;
   std::deque<detail::message> offers_;   // transfers that peers offer, not yet received
   std::deque<detail::message> replies_;  // replies to this worker's offers
-  detail::lease_table leases;
+  detail::lease_table leases_;
   std::unordered_map<std::uint64_t, std::pair<rid, unsigned>> pending_leases_;  // by ticket
   std::vector<detail::address> frees_;                                          // not yet sent
   std::uint64_t unacknowledged_frees_ = 0;

@@ -87,7 +87,7 @@ void check_sizes(const std::vector<const experiment*>& chosen, const bench_scale
 }
 
 std::vector<size_range> sizes_or(const bench_scale& scale, size_option option,
-                                 std::vector<size_range> own) {
+                                 const std::vector<size_range>& own) {
   std::vector<size_range> chosen;
   for (const size_range& r : scale.sizes)
     if (accepts(option, r)) chosen.push_back(r);

@@ -50,7 +50,7 @@ struct experiment_y {
   std::string_view name;
   std::string_view unit;
   std::string_view scale;
-  std::string_view better = "";  // "none": do not rank; empty: the report infers the direction
+  std::string_view better = {};  // "none": do not rank; empty: the report infers the direction
 };
 
 struct bench_subject {

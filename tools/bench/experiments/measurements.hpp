@@ -62,11 +62,12 @@ inline bench_measurement measurement_at_count(bench_workload workload, std::uint
 
 /// Returns the values of --sizes that `option` accepts; if there are none, `own`.
 std::vector<size_range> sizes_or(const bench_scale& scale, size_option option,
-                                 std::vector<size_range> own);
+                                 const std::vector<size_range>& own);
 /// The same for single sizes.
 inline std::vector<std::uint64_t> sizes_or(const bench_scale& scale,
                                            const std::vector<std::uint64_t>& own) {
   std::vector<size_range> ranges;
+  ranges.reserve(own.size());
   for (const std::uint64_t n : own) ranges.push_back({n, n});
   std::vector<std::uint64_t> chosen;
   for (const size_range& r : sizes_or(scale, size_option::sizes, ranges)) chosen.push_back(r.most);

@@ -8,7 +8,7 @@ namespace {
 
 /// The grids of Vinkler and Havran: 120 thread blocks of 8 warps, the first lane of each warp
 /// calls.
-std::uint64_t vinkler_warps(const bench_scale& scale) { return (scale.quick ? 12 : 120) * 8; }
+std::uint64_t vinkler_warps(const bench_scale& scale) { return scale.quick ? 12 * 8 : 120 * 8; }
 /// A failing call may search the whole pool, so that a grid that fills the heap is small.
 constexpr std::uint64_t max_fill_lanes = 1 << 14;
 
@@ -20,7 +20,7 @@ std::vector<bench_measurement> alloc(const bench_scale& scale) {
 }
 
 std::vector<bench_measurement> ranges(const bench_scale& scale, bench_workload workload,
-                                      std::vector<size_range> own) {
+                                      const std::vector<size_range>& own) {
   std::vector<bench_measurement> list;
   for (const size_range& r : sizes_or(scale, size_option::ranges, own))
     list.push_back(

@@ -15,6 +15,7 @@
 #include <cstdint>
 #include <numeric>
 #include <string>
+#include <utility>
 #include <vector>
 
 #if QUARRY_CUDA
@@ -103,8 +104,8 @@ struct bench_store_blocks {
 template <class Backend>
 class baseline_bench {
  public:
-  explicit baseline_bench(const bench_request& request)
-      : request_(request), counts_(bench_checker::kinds) {}
+  explicit baseline_bench(bench_request request)
+      : request_(std::move(request)), counts_(bench_checker::kinds) {}
 
   bench_result run(const bench_measurement& m) {
     if (m.workload != bench_workload::produce && m.workload != bench_workload::write)

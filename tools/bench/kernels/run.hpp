@@ -76,8 +76,8 @@ class bench_fixture {
       heap_ = std::make_shared<heap_type>(bytes(request.heap_bytes));
   }
   /// Measures on a heap that the caller provides.
-  bench_fixture(const bench_request& request, std::shared_ptr<heap_type> heap)
-      : request_(request),
+  bench_fixture(bench_request request, std::shared_ptr<heap_type> heap)
+      : request_(std::move(request)),
         heap_(std::move(heap)),
         counts_(bench_checker::kinds),
         is_shared_(true) {}
@@ -110,12 +110,10 @@ class bench_fixture {
 
   /// Returns the heap to the state after prefill().
   void reset_heap() {
-    if (is_shared_) {
+    if (is_shared_ || (can.frees_one && !can.frees_all)) {
       if (undo_) undo_();
     } else if constexpr (can.frees_all) {
       heap_->reset();
-    } else if constexpr (can.frees_one) {
-      if (undo_) undo_();
     } else {
       recreate_heap();
       return;

@@ -63,7 +63,7 @@ struct copy_kernel {
 
 template <allocator Allocator, backend Backend>
 heap<Allocator, Backend>::heap(bytes pool, stream_type stream)
-    : pool_size_(pool.value()), pool_end_(pool_size_), metadata_size_(0), first_size_(pool_size_) {
+    : pool_size_(pool.value()), pool_end_(pool_size_), first_size_(pool_size_) {
   check_size(pool_size_);
   metadata_size_ = metadata_for(pool_end_);
   owner_.pool = simt::array<std::byte, Backend>(can.owns_pool ? pool_size_ : 0, stream);

@@ -346,6 +346,7 @@ std::vector<leak> checked<U, How>::leaks() const {
     l.address = reinterpret_cast<std::uint64_t>(known.block);
   }
   std::vector<leak> found;
+  found.reserve(by_size.size());
   for (const auto& [size, l] : by_size) found.push_back(l);
   return found;
 }

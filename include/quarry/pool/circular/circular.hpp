@@ -64,7 +64,8 @@ class circular {
         shift_(granule_shift(pool.size)),
         granules_(static_cast<std::uint32_t>(pool.size >> shift_)),
         last_offset_(offset_count(pool.size) - 1),
-        offsets_(metadata.take<std::uint32_t>("offsets", offset_count(pool.size) * stride)),
+        offsets_(metadata.take<std::uint32_t>("offsets",
+                                              std::uint64_t{offset_count(pool.size)} * stride)),
         headers_(metadata, granules_),
         regions_(metadata, granules_) {}
 
@@ -82,7 +83,7 @@ class circular {
       at = next;
       if (visits > 0 && (visits % 64 != 0 || !regions_.is_known_to_fail(at, size))) continue;
       at = regions_.search(headers_, size);
-      if (at == regions_.none) return nullptr;
+      if (at == circular_regions::none) return nullptr;
       visits = 1;
     }
   }
@@ -240,7 +241,8 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(
     const std::uint32_t end = which + 1 == heaps ? granules_ : front + part;
     const std::uint32_t level = log2_floor(number);
     if (number == 1)
-      simt::atomic_ref<std::uint32_t>(offsets_[which * stride]).store(front, simt::relaxed);
+      simt::atomic_ref<std::uint32_t>(offsets_[static_cast<std::size_t>(which * stride)])
+          .store(front, simt::relaxed);
     if (level < heap.levels) {
       const std::uint32_t root = heap.smallest << (heap.levels - 1);
       const std::uint32_t size = root >> level;
@@ -265,7 +267,7 @@ std::string circular<Header, Offsets, KeptSixteenths>::check_invariants() const 
       return "the chunk at granule " + std::to_string(at) + " links to " + std::to_string(next);
   }
   for (std::uint32_t i = 0; i <= last_offset_; ++i)
-    if (offsets_[i * stride] > granules_) return "an offset lies outside the pool";
+    if (offsets_[std::size_t{i} * stride] > granules_) return "an offset lies outside the pool";
   return {};
 }
 

@@ -101,8 +101,8 @@ class circular_regions {
   /// only, since the interior of a large chunk has many headers to read.
   QUARRY_DEVICE std::uint32_t scan_count(std::uint32_t size) const {
     if (size > max_recorded_size()) return count_;
-    return count_ +
-           static_cast<std::uint32_t>(std::uint64_t{simt::block_id() * 0x9e3779b9u} * count_ >> 32);
+    return count_ + static_cast<std::uint32_t>(
+                        static_cast<std::uint64_t>(simt::block_id() * 0x9e3779b9u) * count_ >> 32);
   }
   /// The region to scan when `left` scans remain, including this one.
   QUARRY_DEVICE std::uint32_t region_at(std::uint32_t left) const {

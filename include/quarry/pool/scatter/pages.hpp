@@ -47,7 +47,7 @@ class scatter_pages {
 
   scatter_pages() = default;
   scatter_pages(carve& metadata, std::uint32_t count) : count_(count) {
-    (void)metadata.take<std::uint64_t>("releases", counters() * counter_stride);
+    (void)metadata.take<std::uint64_t>("releases", std::uint64_t{counters()} * counter_stride);
     words_ = metadata.take<std::uint32_t>("pages", word_count(count));
     (void)metadata.take<std::uint32_t>("full pages", full_word_count(count));
   }
@@ -131,8 +131,8 @@ class scatter_pages {
   }
   QUARRY_DEVICE std::uint32_t counters() const { return is_large() ? 8 : 1; }
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> counter(std::uint32_t i) const {
-    return simt::atomic_ref<std::uint64_t>(
-        *(reinterpret_cast<std::uint64_t*>(words_) - (i + 1) * counter_stride));
+    return simt::atomic_ref<std::uint64_t>(*(reinterpret_cast<std::uint64_t*>(words_) -
+                                             static_cast<std::size_t>((i + 1) * counter_stride)));
   }
   QUARRY_DEVICE void mark_full(std::uint32_t group, std::uint32_t full) const;
 

@@ -43,7 +43,7 @@ class slab_word {
   /// The same with all tickets drawn.
   QUARRY_DEVICE static constexpr slab_word used_up(std::uint32_t first, std::uint32_t segments,
                                                    std::uint32_t capacity) {
-    return {fresh(first, segments).value + segments * capacity};
+    return {fresh(first, segments).value + static_cast<std::uint64_t>(segments * capacity)};
   }
   QUARRY_DEVICE static constexpr slab_word recycled(std::uint32_t segment, std::uint32_t rights) {
     return {std::uint64_t{segment} << segment_shift | std::uint64_t{rights} << size_shift |
@@ -103,7 +103,7 @@ class slab_entries {
       : words_(metadata.take<std::uint64_t>("entries", std::uint64_t{count} * stride)) {}
 
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> at(std::uint32_t entry) const {
-    return simt::atomic_ref<std::uint64_t>(words_[entry * stride]);
+    return simt::atomic_ref<std::uint64_t>(words_[static_cast<std::size_t>(entry * stride)]);
   }
 
  private:

@@ -326,7 +326,7 @@ class slab_segments {
     return now.count() == 0;
   }
   QUARRY_DEVICE index_set list(std::uint32_t n) const {
-    return index_set(lists_ + list_length_ * n, free_.size());  // < 2^24
+    return index_set(lists_ + static_cast<std::size_t>(list_length_ * n), free_.size());  // < 2^24
   }
 
   std::uint32_t few_;

@@ -67,7 +67,7 @@ slab_run basic_region_tree<Geometry>::take_free(slab_number least, slab_number w
 template <slab_geometry Geometry>
 slab_run basic_region_tree<Geometry>::grow(node_type& node, slab_number least, slab_number wanted) {
   lock_guard guard(mutex_);
-  const slab_number exact = static_cast<slab_number>(
+  const auto exact = static_cast<slab_number>(
       std::min<std::uint64_t>(align_up(std::uint64_t{least}, chunk), table_.count()));
   if (exact < least) return {};
   const slab_number usual =

@@ -28,6 +28,7 @@ inline collective_result run_collective(const collective_kind& kind, lane_mask m
 /// The bits of a 4-byte or 8-byte value, zero-extended.
 template <class T>
 constexpr std::uint64_t pack(T v) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   if constexpr (sizeof(T) == 8) {
     return std::bit_cast<std::uint64_t>(v);
   } else {
@@ -36,6 +37,7 @@ constexpr std::uint64_t pack(T v) {
 }
 template <class T>
 constexpr T unpack(std::uint64_t v) {
+  // NOLINTNEXTLINE(bugprone-sizeof-expression): T may be a pointer
   if constexpr (sizeof(T) == 8) {
     return std::bit_cast<T>(v);
   } else {

@@ -19,9 +19,9 @@ namespace quarry::simt::detail {
 /// The size of the inaccessible page below each stack.
 inline constexpr std::size_t guard_bytes = 4096;
 #if QUARRY_TSAN || QUARRY_ASAN
-inline constexpr std::size_t stack_bytes = 256 * 1024;
+inline constexpr std::size_t stack_bytes = std::size_t{256} * 1024;
 #else
-inline constexpr std::size_t stack_bytes = 64 * 1024 - guard_bytes;
+inline constexpr std::size_t stack_bytes = std::size_t{64} * 1024 - guard_bytes;
 #endif
 
 class fiber {
