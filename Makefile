@@ -23,7 +23,7 @@ else
 notice = @echo 'quarry: preset $(PRESET): the CPU backend only$(if $(NVCC),, (no nvcc found))'
 endif
 
-.PHONY: help demo test sanitize asan tsan gpu-test bench docs format clean
+.PHONY: help demo test sanitize asan tsan gpu-test bench docs format tidy clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -101,6 +101,12 @@ docs:  ## Draw the recorded measurements into build/docs, and update docs/result
 format:  ## Format every C++ and CUDA source with clang-format
 	@scripts/install-deps format
 	@scripts/format
+
+tidy: notice  ## Check the sources with clang-tidy
+	@scripts/install-deps tidy
+	$(call configure,$(PRESET))
+	$(call build,$(PRESET)) --target quarry_commit
+	@scripts/tidy --jobs $(JOBS)
 
 clean:  ## Remove the build folders
 	rm -rf build build-asan build-tsan
