@@ -14,9 +14,6 @@ configure = cmake --preset $(1)
 build = cmake --build --preset $(1) --parallel $(JOBS)
 ctest = ctest --preset $(1) --parallel $(JOBS)
 
-# The presets build everything; these targets need the quarry command only.
-only_tool := -DQUARRY_BUILD_TESTS=OFF -DQUARRY_BUILD_BENCH=OFF -DQUARRY_BUILD_EXAMPLES=OFF
-
 ifeq ($(PRESET),cuda)
 notice = @echo 'quarry: preset cuda (nvcc: $(NVCC)): both backends are built'
 else
@@ -31,11 +28,7 @@ help:  ## List the targets
 	@echo 'PRESET=cpu or PRESET=cuda selects the backends of demo, test and bench'
 	@echo '(now: $(PRESET)); JOBS=N the number of parallel jobs (now: $(JOBS)).'
 
-demo:  ## Build the quarry command and show it at work
-	@scripts/install-deps build tool cluster
-	$(notice)
-	$(call configure,$(PRESET)) $(only_tool)
-	$(call build,$(PRESET)) --target quarry_tool
+demo: tool  ## Build the quarry command and show it at work
 	$(call say,'build/bin/quarry demo')
 	@build/bin/quarry demo
 	$(call say,'A region: saved by one process$(comma) loaded by another with its pointers intact')
@@ -88,11 +81,7 @@ bench: notice  ## Build the benchmarks and run them on the backends of this host
 	  printf '\n== %s\n' "$$program"; "$$program" $(BENCH_ARGS) || exit 1; \
 	done
 
-docs:  ## Draw the recorded measurements into build/docs, and update docs/results.md
-	@scripts/install-deps build tool cluster
-	$(notice)
-	$(call configure,$(PRESET)) $(only_tool)
-	$(call build,$(PRESET)) --target quarry_tool
+docs: tool  ## Draw the recorded measurements into build/docs, and update docs/results.md
 	@mkdir -p build/docs
 	@build/bin/quarry report $$(ls -r bench/results/*/*.jsonl*) --title 'Results: an NVIDIA H200' \
 	  -o build/docs/report.html --markdown build/docs/results.md --figures build/docs/figures \
@@ -110,6 +99,15 @@ tidy: notice  ## Check the sources with clang-tidy
 
 clean:  ## Remove the build folders
 	rm -rf build build-asan build-tsan
+
+# The presets build everything; demo and docs need the quarry command only.
+.PHONY: tool
+tool:
+	@scripts/install-deps build tool cluster
+	$(notice)
+	$(call configure,$(PRESET)) \
+	  -DQUARRY_BUILD_TESTS=OFF -DQUARRY_BUILD_BENCH=OFF -DQUARRY_BUILD_EXAMPLES=OFF
+	$(call build,$(PRESET)) --target quarry_tool
 
 .PHONY: notice dependencies
 dependencies:
