@@ -1,20 +1,16 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Self-test of scripts/check-columns: which lines are too long, and in which files."""
-import importlib.machinery
-import importlib.util
 import pathlib
 import subprocess
 import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
-path = sys.argv.pop(1)
-loader = importlib.machinery.SourceFileLoader("check_columns", path)
-spec = importlib.util.spec_from_loader("check_columns", loader)
-check_columns = importlib.util.module_from_spec(spec)
-loader.exec_module(check_columns)
+import script_under_test
+
+path = sys.argv[1]
+check_columns = script_under_test.load()
 
 LONGEST = "x" * 100
 TOO_LONG = "x" * 101

@@ -1,8 +1,6 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Self-test of scripts/tidy: which units it checks, what it prints, and its exit codes."""
-import importlib.machinery
-import importlib.util
 import json
 import pathlib
 import subprocess
@@ -10,11 +8,10 @@ import sys
 import tempfile
 import unittest
 
-sys.dont_write_bytecode = True
-path = sys.argv.pop(1)
-loader = importlib.machinery.SourceFileLoader("tidy", path)
-tidy = importlib.util.module_from_spec(importlib.util.spec_from_loader("tidy", loader))
-loader.exec_module(tidy)
+import script_under_test
+
+path = sys.argv[1]
+tidy = script_under_test.load()
 
 SOUND = "int* none() { return nullptr; }\n"
 FAULTY = "inline int* none() { return 0; }\n"

@@ -1,17 +1,11 @@
 #!/usr/bin/env python3
 # SPDX-License-Identifier: Apache-2.0
 """Self-test of scripts/check-words: what matches an avoided word, and what does not."""
-import importlib.machinery
-import importlib.util
-import sys
 import unittest
 
-sys.dont_write_bytecode = True
-path = sys.argv.pop(1)
-loader = importlib.machinery.SourceFileLoader("check_words", path)
-spec = importlib.util.spec_from_loader("check_words", loader)
-check_words = importlib.util.module_from_spec(spec)
-loader.exec_module(check_words)
+import script_under_test
+
+check_words = script_under_test.load()
 
 GLOSSARY = """
 | term | meaning | avoid |
