@@ -8,6 +8,7 @@
 #include <charconv>
 #include <cmath>
 #include <numeric>
+#include <optional>
 #include <system_error>
 #include <vector>
 
@@ -113,25 +114,33 @@ bytes parse_size(std::string_view text) {
   return saturating_add(n, part / scale);
 }
 
-double parse_real(const std::string& text, double min, double max) {
+namespace {
+
+/// Returns the finite number that is the whole of `text`, or nothing.
+std::optional<double> finite_number(const std::string& text) {
   double n = 0;
   const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n))
-    throw input_error(fmt::format("'{}' is not a number", text));
-  if (n < min || n > max)
-    throw input_error(fmt::format("{} is out of range; the limits are {} and {}", text, min, max));
+  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n)) return {};
   return n;
+}
+
+}  // namespace
+
+double parse_real(const std::string& text, double min, double max) {
+  const std::optional<double> n = finite_number(text);
+  if (!n) throw input_error(fmt::format("'{}' is not a number", text));
+  if (*n < min || *n > max)
+    throw input_error(fmt::format("{} is out of range; the limits are {} and {}", text, min, max));
+  return *n;
 }
 
 double parse_seconds(const std::string& text) {
   constexpr double day = 86'400;
-  double n = 0;
-  const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), n);
-  if (problem != std::errc() || end != text.data() + text.size() || !std::isfinite(n))
-    throw input_error(fmt::format("'{}' is not a number of seconds", text));
-  if (n <= 0 || n > day)
+  const std::optional<double> n = finite_number(text);
+  if (!n) throw input_error(fmt::format("'{}' is not a number of seconds", text));
+  if (*n <= 0 || *n > day)
     throw input_error(fmt::format("{} s is out of range; the limits are 0 and {} s", text, day));
-  return n;
+  return *n;
 }
 
 size_range parse_size_range(std::string_view text) {
