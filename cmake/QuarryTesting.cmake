@@ -25,6 +25,12 @@ if(CMAKE_CXX_FLAGS MATCHES "-fsanitize=[a-z,]*thread")
   endif()
 endif()
 
+# The compile options of all tests. assert() is active in every build type.
+function(quarry_test_options program)
+  target_compile_options(${program} PRIVATE -UNDEBUG
+    "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo,Debug>>:-Og>")
+endfunction()
+
 # GoogleTest and the headers of the standard library that most tests include, precompiled once.
 # Headers of this repository are not among them: a change to one would compile every test again.
 if(QUARRY_HAS_EXECUTOR)
@@ -32,8 +38,7 @@ if(QUARRY_HAS_EXECUTOR)
   add_library(quarry_test_headers OBJECT "${CMAKE_CURRENT_BINARY_DIR}/test_headers.cpp")
   quarry_own(quarry_test_headers)
   target_link_libraries(quarry_test_headers PRIVATE GTest::gtest_main)
-  target_compile_options(quarry_test_headers PRIVATE
-    -UNDEBUG "$<$<CONFIG:RelWithDebInfo,Debug>:-Og>")
+  quarry_test_options(quarry_test_headers)
   target_precompile_headers(quarry_test_headers PRIVATE
     <gtest/gtest.h> <algorithm> <array> <atomic> <chrono> <concepts> <cstdint> <cstring>
     <functional> <memory> <numeric> <optional> <random> <set> <span> <string> <string_view>
@@ -78,9 +83,7 @@ function(quarry_test name)
     LIBRARIES GTest::gtest_main ${arg_LIBRARIES})
   foreach(program IN ITEMS ${name} ${name}_gpu)
     if(TARGET ${program})
-      target_compile_options(${program} PRIVATE -UNDEBUG)  # assert() is active in every build type
-      target_compile_options(${program} PRIVATE
-        "$<$<AND:$<COMPILE_LANGUAGE:CXX>,$<CONFIG:RelWithDebInfo,Debug>>:-Og>")
+      quarry_test_options(${program})
       target_include_directories(${program} PRIVATE "${PROJECT_SOURCE_DIR}/tests")
     endif()
   endforeach()
