@@ -105,7 +105,7 @@ class barnes_hut {
 
  private:
   struct tree {
-    cluster::rid all = 0;
+    cluster::rid all = cluster::root;
     std::vector<cluster::rid> levels;
     cell* root = nullptr;
   };

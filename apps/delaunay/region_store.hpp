@@ -117,7 +117,8 @@ inline void region_store::create() {
 
 inline std::vector<std::uint64_t> region_store::directory() const {
   std::vector<std::uint64_t> words;
-  for (const auto& level : regions_) words.insert(words.end(), level.begin(), level.end());
+  for (const auto& level : regions_)
+    for (const cluster::rid id : level) words.push_back(static_cast<std::uint64_t>(id));
   for (const leaf_header* s : headers_) words.push_back(reinterpret_cast<std::uint64_t>(s));
   return words;
 }
@@ -125,9 +126,8 @@ inline std::vector<std::uint64_t> region_store::directory() const {
 inline void region_store::load_directory(std::span<const std::uint64_t> directory) {
   auto at = directory.begin();
   for (unsigned level = 0; level <= parts_.leaf_level(); ++level) {
-    const auto end = at + (1 << 2 * level);
-    regions_.emplace_back(at, end);
-    at = end;
+    auto& ids = regions_.emplace_back();
+    for (const auto end = at + (1 << 2 * level); at != end; ++at) ids.push_back(cluster::rid{*at});
   }
   for (; at != directory.end(); ++at) headers_.push_back(reinterpret_cast<leaf_header*>(*at));
 }

@@ -118,7 +118,7 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
   for (unsigned round = 0; round < options.rounds; ++round)
     for (unsigned stage = 0; stage < pairing_stages(w.count()); ++stage) {
       if (const unsigned peer = partner(me, stage, w.count()); peer != no_partner) {
-        cluster::rid theirs = 0;
+        cluster::rid theirs = cluster::root;
         throw_on_failure(w.exchange(peer, {&mine, 1}, {&theirs, 1}), "exchange lists");
         clock.charge(result.exchange);
         detail::for_each_node(w, heads[peer], [&](linked_node& n) {

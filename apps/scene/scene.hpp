@@ -41,9 +41,9 @@ struct scene {
   }
 
   /// Triangulates a polygon as a fan around its first corner.
-  void add_polygon(const std::vector<std::uint32_t>& corners) {
-    for (std::size_t i = 2; i < corners.size(); ++i)
-      triangles.push_back({{corners[0], corners[i - 1], corners[i]}});
+  void add_polygon(const std::vector<std::uint32_t>& polygon) {
+    for (std::size_t i = 2; i < polygon.size(); ++i)
+      triangles.push_back({{polygon[0], polygon[i - 1], polygon[i]}});
   }
 };
 

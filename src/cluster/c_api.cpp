@@ -62,23 +62,32 @@ Value value_of(Call call) {
 
 bool is_list(const void* list, int count) { return count >= 0 && (count == 0 || list != nullptr); }
 
-/// The values that quarry_receive points to, as a contiguous list. store() writes them back.
-template <class T>
+/// The regions of a list, as the C++ interface takes them.
+std::vector<rid> region_list(const quarry_region_id* regions, int count) {
+  std::vector<rid> ids;
+  for (const quarry_region_id id : std::span(regions, static_cast<std::size_t>(count)))
+    ids.push_back(rid{id});
+  return ids;
+}
+
+/// The values that quarry_receive points to, as a contiguous list of T. store() writes them back.
+template <class T, class InC = T>
 class pointed_values {
  public:
-  pointed_values(T** pointers, int count) : pointers_(pointers, static_cast<std::size_t>(count)) {
-    for (T* p : pointers_) values_.push_back(p == nullptr ? T{} : *p);
+  pointed_values(InC** pointers, int count) : pointers_(pointers, static_cast<std::size_t>(count)) {
+    for (const InC* p : pointers_) values_.push_back(p == nullptr ? T{} : static_cast<T>(*p));
   }
   std::span<T> values() { return values_; }
   void store() {
     for (std::size_t i = 0; i < values_.size(); ++i)
-      if (pointers_[i] != nullptr) *pointers_[i] = values_[i];
+      if (pointers_[i] != nullptr) *pointers_[i] = static_cast<InC>(values_[i]);
   }
 
  private:
-  std::span<T*> pointers_;
+  std::span<InC*> pointers_;
   std::vector<T> values_;
 };
+using pointed_regions = pointed_values<rid, quarry_region_id>;
 
 }  // namespace
 
@@ -95,26 +104,27 @@ int quarry_last_status(void) { return last_status; }
 
 quarry_region_id quarry_region_create(quarry_region_id parent, int level_hint) {
   if (level_hint < -1) return record(QUARRY_BAD_ARGUMENT), 0;
-  return value_of<rid>([&](auto& w) { return w.create_region(parent, level_hint); });
+  return static_cast<quarry_region_id>(
+      value_of<rid>([&](auto& w) { return w.create_region(rid{parent}, level_hint); }));
 }
 int quarry_region_destroy(quarry_region_id region) {
-  return status_of([&](auto& w) { return w.destroy_region(region); });
+  return status_of([&](auto& w) { return w.destroy_region(rid{region}); });
 }
 
 void* quarry_allocate(quarry_region_id region, size_t size) {
-  return value_of<void*>([&](auto& w) { return w.allocate(region, size == 0 ? 1 : size); });
+  return value_of<void*>([&](auto& w) { return w.allocate(rid{region}, size == 0 ? 1 : size); });
 }
 int quarry_deallocate(void* ptr) {
   return status_of([&](auto& w) { return w.deallocate(ptr); });
 }
 void* quarry_reallocate(void* ptr, size_t new_size, quarry_region_id region) {
   if (ptr == nullptr) return quarry_allocate(region, new_size);
-  return value_of<void*>([&](auto& w) { return w.reallocate(ptr, new_size, region); });
+  return value_of<void*>([&](auto& w) { return w.reallocate(ptr, new_size, rid{region}); });
 }
 int quarry_allocate_bulk(quarry_region_id region, size_t size, int count, void** objects) {
   if (!is_list(objects, count)) return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    return w.allocate_bulk(region, size == 0 ? 1 : size,
+    return w.allocate_bulk(rid{region}, size == 0 ? 1 : size,
                            std::span(objects, static_cast<std::size_t>(count)));
   });
 }
@@ -127,8 +137,7 @@ int quarry_send(int peer, quarry_region_id* regions, int num_regions, void** obj
   if (!is_list(regions, num_regions) || !is_list(objects, num_objects))
     return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    return w.send(static_cast<unsigned>(peer),
-                  std::span<const rid>(regions, static_cast<std::size_t>(num_regions)),
+    return w.send(static_cast<unsigned>(peer), region_list(regions, num_regions),
                   std::span<void* const>(objects, static_cast<std::size_t>(num_objects)));
   });
 }
@@ -137,7 +146,7 @@ int quarry_receive(int peer, quarry_region_id** regions, int num_regions, void**
   if (!is_list(regions, num_regions) || !is_list(objects, num_objects))
     return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    pointed_values<quarry_region_id> r(regions, num_regions);
+    pointed_regions r(regions, num_regions);
     pointed_values<void*> o(objects, num_objects);
     const region_status s = w.receive(static_cast<unsigned>(peer), r.values(), o.values());
     if (s == region_status::ok) r.store(), o.store();
@@ -147,14 +156,13 @@ int quarry_receive(int peer, quarry_region_id** regions, int num_regions, void**
 int quarry_hand_over(int peer, quarry_region_id* regions, int num_regions) {
   if (!is_list(regions, num_regions)) return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    return w.hand_over(static_cast<unsigned>(peer),
-                       std::span<const rid>(regions, static_cast<std::size_t>(num_regions)));
+    return w.hand_over(static_cast<unsigned>(peer), region_list(regions, num_regions));
   });
 }
 int quarry_take_over(int peer, quarry_region_id** regions, int num_regions) {
   if (!is_list(regions, num_regions)) return record(QUARRY_BAD_ARGUMENT);
   return status_of([&](auto& w) {
-    pointed_values<quarry_region_id> r(regions, num_regions);
+    pointed_regions r(regions, num_regions);
     const region_status s = w.take_over(static_cast<unsigned>(peer), r.values());
     if (s == region_status::ok) r.store();
     return s;

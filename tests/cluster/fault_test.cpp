@@ -7,7 +7,7 @@
 
 #include <gtest/gtest-spi.h>
 
-namespace quarry::cluster::testing {
+namespace quarry::cluster::testing::fault_test {
 namespace {
 
 using detail::fault;
@@ -87,4 +87,4 @@ INSTANTIATE_TEST_SUITE_P(
     [](const auto& which) { return std::string(which.param.name); });
 
 }  // namespace
-}  // namespace quarry::cluster::testing
+}  // namespace quarry::cluster::testing::fault_test

@@ -136,7 +136,8 @@ class oracle {
     std::uint64_t skip = random() % regions.size();
     auto it = regions.begin();
     if (regions.size() > 64)
-      it = regions.lower_bound(random() & regions.rbegin()->first), skip %= 8;
+      it = regions.lower_bound(rid{random() & static_cast<std::uint64_t>(regions.rbegin()->first)}),
+      skip %= 8;
     if (it == regions.end()) it = regions.begin();
     for (; skip > 0 && std::next(it) != regions.end(); --skip) ++it;
     return it->first;

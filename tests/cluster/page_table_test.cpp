@@ -5,7 +5,7 @@
 
 #include <random>
 
-namespace quarry::cluster::detail {
+namespace quarry::cluster::detail::page_table_test {
 namespace {
 
 TEST(PageTable, AssignsTheLongestRunOfAtLeastTheMinimum) {
@@ -39,21 +39,21 @@ TEST(PageTable, ReleasesOnlyPagesOfTheirHolder) {
 /// Compares the table with an array that stores the holder of every page.
 TEST(PageTable, AgreesWithAnArrayAfterRandomOperations) {
   constexpr std::uint64_t pages = 96;
-  constexpr node elsewhere = 77;
+  constexpr node_id elsewhere = 77;
   std::mt19937_64 random(3);
   for (int round = 0; round < 200; ++round) {
     page_table b;
-    std::vector<node> holder_of(pages, elsewhere);
+    std::vector<node_id> holder_of(pages, elsewhere);
     for (int i = 0; i < 300; ++i) {
       const std::uint64_t first = random() % pages;
       const page_run run{first, 1 + random() % std::min<std::uint64_t>(12, pages - first)};
-      const node holder = static_cast<node>(random() % 3);
-      const auto all = [&](node n) {
+      const node_id holder = static_cast<node_id>(random() % 3);
+      const auto all = [&](node_id n) {
         return std::all_of(holder_of.begin() + static_cast<long>(run.first),
                            holder_of.begin() + static_cast<long>(run.end()),
-                           [&](node w) { return w == n; });
+                           [&](node_id w) { return w == n; });
       };
-      const auto set = [&](page_run r, node n) {
+      const auto set = [&](page_run r, node_id n) {
         std::fill_n(holder_of.begin() + static_cast<long>(r.first), r.count, n);
       };
       switch (random() % 4) {
@@ -91,4 +91,4 @@ TEST(PageTable, AgreesWithAnArrayAfterRandomOperations) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster::detail
+}  // namespace quarry::cluster::detail::page_table_test

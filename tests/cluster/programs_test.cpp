@@ -7,7 +7,7 @@
 
 #include <gtest/gtest.h>
 
-namespace quarry::cluster {
+namespace quarry::cluster::programs_test {
 namespace {
 
 using testing::small_cluster;
@@ -226,4 +226,4 @@ TEST(ClusterProgram, EqualSeedsGiveEqualRuns) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::programs_test

@@ -10,7 +10,7 @@
 #include <set>
 #include <sstream>
 
-namespace quarry::cluster::detail {
+namespace quarry::cluster::detail::protocol_test {
 namespace {
 
 template <class Visit, class... Bodies>
@@ -27,7 +27,7 @@ std::mt19937_64 random_words(7);
 template <class T>
 void randomize(T& value) {
   if constexpr (described<T>) {
-    for_each_field<T>([&](const auto& f) { randomize(value.*f.member); });
+    for_each_field(value, [](auto& field) { randomize(field); });
   } else if constexpr (is_vector<T>::value) {
     value.resize(random_words() % 5);
     for (auto& element : value) randomize(element);
@@ -85,13 +85,13 @@ TEST(Protocol, RejectsOtherKindsLengthsAndValuesOutOfRange) {
   message m = make_message(0, lease_reply{{{64, 1}}});
   m.body[0] = ~std::uint64_t{0};
   EXPECT_FALSE(body_of<lease_reply>(m)) << "more elements than words";
-  m = make_message(0, destroy_region_request{5, true});
+  m = make_message(0, destroy_region_request{rid{5}, true});
   m.body[1] = 2;
   EXPECT_FALSE(body_of<destroy_region_request>(m)) << "no bool";
   m = make_message(0, free_reply{1, {{64, region_status::not_ours}}});
   m.body[3] = last_region_status + 1;
   EXPECT_FALSE(body_of<free_reply>(m)) << "no status";
-  m = make_message(0, create_remote_request{1, 0, 7});
+  m = make_message(0, create_remote_request{rid{1}, 0, 7});
   m.body[2] = std::uint64_t{1} << 32;
   EXPECT_FALSE(body_of<create_remote_request>(m)) << "no node";
 }
@@ -108,7 +108,9 @@ std::string type_name() {
     return "bool";
   else if constexpr (std::is_same_v<T, region_status>)
     return "status";
-  else if constexpr (std::is_same_v<T, node>)
+  else if constexpr (std::is_same_v<T, rid>)
+    return "rid";
+  else if constexpr (std::is_same_v<T, node_id>)
     return "node";
   else if constexpr (std::is_signed_v<T>)
     return "i64";
@@ -118,9 +120,13 @@ std::string type_name() {
 
 template <class T>
 std::string field_list() {
+  T value;
+  std::istringstream names(T::field_names);
   std::string list;
-  for_each_field<T>([&]<class S, class M>(const field<S, M>& f) {
-    list += (list.empty() ? "" : ", ") + std::string("`") + f.name + ": " + type_name<M>() + "`";
+  for_each_field(value, [&]<class Field>(Field&) {
+    std::string name;
+    std::getline(names >> std::ws, name, ',');
+    list += (list.empty() ? "`" : ", `") + name + ": " + type_name<Field>() + "`";
   });
   return list.empty() ? "–" : list;
 }
@@ -166,4 +172,4 @@ TEST(Protocol, DocumentationListsTheFieldsOfEveryMessage) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster::detail
+}  // namespace quarry::cluster::detail::protocol_test

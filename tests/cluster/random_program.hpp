@@ -245,13 +245,13 @@ class random_program {
       case 2:
         return expect(w_.allocate(root, 64, 48).status, region_status::bad_alignment, "alignment");
       case 3: {
-        const rid id = random_();
+        const rid id{random_()};
         if (oracle_.regions.contains(id)) return;
         return expect(w_.allocate(id, 64).status, region_status::stale_region,
                       "a region that never existed");
       }
       case 4: {
-        const rid id = random_();
+        const rid id{random_()};
         if (oracle_.regions.contains(id)) return;
         return expect(w_.destroy_region(id), region_status::stale_region, "free what never was");
       }
@@ -312,7 +312,7 @@ class random_program {
   void receive(unsigned peer) {
     rid regions[1] = {root};
     const bool wrong = random_() % 8 == 0;
-    if (wrong) regions[0] = ~rid{0};
+    if (wrong) regions[0] = rid{~std::uint64_t{0}};
     const region_status s = w_.receive(peer, regions);
     const promise& p = promises()[{peer, w_.number()}];
     if (s == region_status::stale_region) return oracle_.stale(p.region, "receive");

@@ -7,7 +7,7 @@
 
 #include <random>
 
-namespace quarry::cluster::detail {
+namespace quarry::cluster::detail::scheduler_test {
 namespace {
 
 class Scheduler : public ::testing::Test {
@@ -112,22 +112,23 @@ class RandomMessages : public Scheduler {
   void fill(message& m) {
     m.kind = Body::kind;
     Body body;
-    for_each_field<Body>([&]<class S, class M>(const field<S, M>& f) {
-      if constexpr (std::is_same_v<M, std::vector<std::uint64_t>>)
-        (body.*f.member).assign(random_() % 4, random_word());
-      else if constexpr (std::is_same_v<M, std::vector<slab_slots>>)
-        (body.*f.member).assign(random_() % 3, {random_word(), random_word()});
-      else if constexpr (std::is_same_v<M, std::vector<page_run>>)
-        (body.*f.member).assign(random_() % 3, {random_() % 100, random_() % 100});
-      else if constexpr (std::is_integral_v<M>)
-        body.*f.member = static_cast<M>(random_word());
+    for_each_field(body, [&]<class Field>(Field& field) {
+      if constexpr (std::is_same_v<Field, std::vector<address>> ||
+                    std::is_same_v<Field, std::vector<rid>>)
+        field.assign(random_() % 4, typename Field::value_type{random_word()});
+      else if constexpr (std::is_same_v<Field, std::vector<slab_slots>>)
+        field.assign(random_() % 3, {random_word(), random_word()});
+      else if constexpr (std::is_same_v<Field, std::vector<page_run>>)
+        field.assign(random_() % 3, {random_() % 100, random_() % 100});
+      else if constexpr (std::is_integral_v<Field> || std::is_same_v<Field, rid>)
+        field = static_cast<Field>(random_word());
     });
     encode(body, m.body);
   }
   template <class... Bodies>
   message random_message(std::tuple<Bodies...>*) {
     message m;
-    m.from = static_cast<node>(random_() % 3);
+    m.from = static_cast<node_id>(random_() % 3);
     m.to = 0;
     m.ticket = random_() % 2 == 0 ? random_() : random_() % 2000;
     const std::size_t choice = random_() % sizeof...(Bodies);
@@ -154,4 +155,4 @@ TEST_F(RandomMessages, LeaveTheSchedulerUsable) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster::detail
+}  // namespace quarry::cluster::detail::scheduler_test

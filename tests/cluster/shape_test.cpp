@@ -5,14 +5,14 @@
 
 #include <set>
 
-namespace quarry::cluster {
+namespace quarry::cluster::shape_test {
 namespace {
 
 /// Every node except the top has a parent one level above and is one of its children, once.
 void expect_a_tree(const shape& s) {
-  std::multiset<node> seen;
-  for (node n = 0; n < s.nodes(); ++n) {
-    for (const node c : s.children(n)) {
+  std::multiset<node_id> seen;
+  for (node_id n = 0; n < s.nodes(); ++n) {
+    for (const node_id c : s.children(n)) {
       EXPECT_EQ(s.parent(c), n);
       EXPECT_EQ(s.level(c), s.level(n) + 1);
       seen.insert(c);
@@ -20,7 +20,7 @@ void expect_a_tree(const shape& s) {
     EXPECT_TRUE(s.is_worker(n) || !s.children(n).empty()) << "a scheduler without children";
   }
   EXPECT_EQ(seen.size(), s.nodes() - 1);
-  for (node n = 1; n < s.nodes(); ++n) EXPECT_EQ(seen.count(n), 1u);
+  for (node_id n = 1; n < s.nodes(); ++n) EXPECT_EQ(seen.count(n), 1u);
 }
 
 TEST(Shape, IsATreeForAnyNumberOfWorkers) {
@@ -29,7 +29,7 @@ TEST(Shape, IsATreeForAnyNumberOfWorkers) {
       const shape s = shape::for_workers(workers, r);
       ASSERT_EQ(s.workers(), workers);
       expect_a_tree(s);
-      for (node n = 0; n < s.schedulers(); ++n)
+      for (node_id n = 0; n < s.schedulers(); ++n)
         EXPECT_LE(s.children(n).size(),
                   s.level(n) + 1 == s.levels() ? r.workers_each : r.schedulers_each);
     }
@@ -47,11 +47,11 @@ TEST(Shape, UsesAllNodesItIsGiven) {
 TEST(Shape, RoutesAlongTheEdgesOfTheTree) {
   const shape s = shape::for_workers(50, {3, 4});
   ASSERT_GE(s.levels(), 3u);
-  for (node from = 0; from < s.nodes(); ++from)
-    for (node to = 0; to < s.nodes(); ++to) {
+  for (node_id from = 0; from < s.nodes(); ++from)
+    for (node_id to = 0; to < s.nodes(); ++to) {
       unsigned hops = 0;
-      for (node at = from; at != to; ++hops) {
-        const node next = s.next_hop(at, to);
+      for (node_id at = from; at != to; ++hops) {
+        const node_id next = s.next_hop(at, to);
         ASSERT_TRUE(s.parent(at) == next || s.parent(next) == at) << "the next hop is no neighbour";
         at = next;
         ASSERT_LE(hops, 2 * s.levels()) << "the route has a cycle";
@@ -67,4 +67,4 @@ TEST(Shape, RejectsImpossibleTrees) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::shape_test

@@ -3,7 +3,7 @@
 
 #include "random_run.hpp"
 
-namespace quarry::cluster::testing {
+namespace quarry::cluster::testing::simulation_test {
 namespace {
 
 class RandomProgram : public ::testing::TestWithParam<setting> {};
@@ -33,4 +33,4 @@ INSTANTIATE_TEST_SUITE_P(
     });
 
 }  // namespace
-}  // namespace quarry::cluster::testing
+}  // namespace quarry::cluster::testing::simulation_test

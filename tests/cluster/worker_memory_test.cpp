@@ -12,7 +12,7 @@
 #include <functional>
 #include <random>
 
-namespace quarry::cluster::detail {
+namespace quarry::cluster::detail::worker_memory_test {
 namespace {
 
 constexpr std::uint64_t space_size = std::uint64_t{1} << 30;
@@ -337,4 +337,4 @@ TEST(IntervalMap, AgreesWithAnArray) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster::detail
+}  // namespace quarry::cluster::detail::worker_memory_test

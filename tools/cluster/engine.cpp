@@ -53,7 +53,7 @@ class simulation_status {
     if (now - last_ < std::chrono::seconds(1)) return;
     last_ = now;
     std::uint64_t least = ~std::uint64_t{0}, most = 0, messages = 0, served = 0;
-    for (cluster::node n = 0; n < sim_->tree().schedulers(); ++n) {
+    for (cluster::node_id n = 0; n < sim_->tree().schedulers(); ++n) {
       const cluster::scheduler_statistics s = sim_->statistics_of(n);
       least = std::min(least, s.regions);
       most = std::max(most, s.regions);

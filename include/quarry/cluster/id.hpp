@@ -16,24 +16,25 @@
 
 namespace quarry::cluster {
 
-using rid = std::uint64_t;
-inline constexpr rid root = 0;
+enum class rid : std::uint64_t {};
+inline constexpr rid root{};
 
 inline constexpr unsigned scheduler_bits = 13;
 inline constexpr unsigned max_schedulers = 1u << scheduler_bits;
 inline constexpr std::uint64_t max_generations = std::uint64_t{1}
                                                  << (64 - scheduler_bits - stamp_bits);
 
-constexpr rid make_rid(node scheduler, region_id local) {
-  return local.generation() << (scheduler_bits + stamp_bits) |
-         std::uint64_t{scheduler} << stamp_bits | local.number();
+constexpr rid make_rid(node_id scheduler, region_id local) {
+  return rid{local.generation() << (scheduler_bits + stamp_bits) |
+             std::uint64_t{scheduler} << stamp_bits | local.number()};
 }
-constexpr node scheduler_of(rid id) {
-  return static_cast<node>(id >> stamp_bits) & (max_schedulers - 1);
+constexpr node_id scheduler_of(rid id) {
+  return static_cast<node_id>(static_cast<std::uint64_t>(id) >> stamp_bits) & (max_schedulers - 1);
 }
 constexpr region_id local_id(rid id) {
-  return region_id(id >> (scheduler_bits + stamp_bits),
-                   static_cast<std::uint32_t>(id) & ((1u << stamp_bits) - 1));
+  const auto word = static_cast<std::uint64_t>(id);
+  return region_id(word >> (scheduler_bits + stamp_bits),
+                   static_cast<std::uint32_t>(word) & ((1u << stamp_bits) - 1));
 }
 
 }  // namespace quarry::cluster

@@ -21,8 +21,8 @@
 
 namespace quarry::cluster {
 
-using node = std::uint32_t;
-inline constexpr node no_node = ~node{0};
+using node_id = std::uint32_t;
+inline constexpr node_id no_node = ~node_id{0};
 
 struct ratios {
   unsigned schedulers_each = 8;  // children of a scheduler above the lowest level
@@ -58,35 +58,35 @@ class shape {
   unsigned nodes() const { return schedulers() + workers_; }
   unsigned levels() const { return static_cast<unsigned>(first_.size()) - 1; }
 
-  bool is_worker(node n) const { return n >= schedulers(); }
-  node worker(unsigned number) const { return schedulers() + number; }
-  unsigned worker_number(node n) const { return n - schedulers(); }
+  bool is_worker(node_id n) const { return n >= schedulers(); }
+  node_id worker(unsigned number) const { return schedulers() + number; }
+  unsigned worker_number(node_id n) const { return n - schedulers(); }
 
   /// 0 for the top scheduler; levels() for workers.
-  unsigned level(node n) const {
+  unsigned level(node_id n) const {
     return static_cast<unsigned>(std::upper_bound(first_.begin(), first_.end(), n) -
                                  first_.begin()) -
            1;
   }
-  node parent(node n) const {
+  node_id parent(node_id n) const {
     if (n == 0) return no_node;
     const unsigned l = level(n);
     return first_[l - 1] + owner_of(n - first_[l], width(l), width(l - 1));
   }
-  std::vector<node> children(node n) const {
-    std::vector<node> all;
+  std::vector<node_id> children(node_id n) const {
+    std::vector<node_id> all;
     const unsigned l = level(n);
     if (l == levels()) return all;
-    const node end = l + 1 == levels() ? nodes() : first_[l + 2];
-    for (node c = first_[l + 1]; c < end; ++c)
+    const node_id end = l + 1 == levels() ? nodes() : first_[l + 2];
+    for (node_id c = first_[l + 1]; c < end; ++c)
       if (parent(c) == n) all.push_back(c);
     return all;
   }
   /// The neighbour of `from` on the route to `to`. Requires from != to.
-  node next_hop(node from, node to) const {
+  node_id next_hop(node_id from, node_id to) const {
     const unsigned l = level(from);
     while (level(to) > l) {
-      const node above = parent(to);
+      const node_id above = parent(to);
       if (above == from) return to;
       to = above;
     }
@@ -101,12 +101,12 @@ class shape {
       throw error("workers_each must be at least 1, and schedulers_each at least 2");
     shape s;
     s.workers_ = workers;
-    std::vector<node> widths{lowest};
+    std::vector<node_id> widths{lowest};
     while (widths.back() > 1)
       widths.push_back((widths.back() + r.schedulers_each - 1) / r.schedulers_each);
     std::reverse(widths.begin(), widths.end());
     s.first_ = {0};
-    for (const node width : widths) s.first_.push_back(s.first_.back() + width);
+    for (const node_id width : widths) s.first_.push_back(s.first_.back() + width);
     return s;
   }
   static unsigned owner_of(unsigned i, unsigned below, unsigned above) {
@@ -114,7 +114,7 @@ class shape {
   }
   unsigned width(unsigned l) const { return l == levels() ? workers_ : first_[l + 1] - first_[l]; }
   unsigned workers_ = 0;
-  std::vector<node> first_;  // the first scheduler of each level; the last entry is the end
+  std::vector<node_id> first_;  // the first scheduler of each level; the last entry is the end
 };
 
 }  // namespace quarry::cluster

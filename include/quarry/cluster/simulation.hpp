@@ -73,7 +73,7 @@ class simulation {
   const simulation_result& so_far() const;
   /// Empty: the invariants of all schedulers hold. Requires: run() has returned.
   std::string check_invariants() const;
-  scheduler_statistics statistics_of(node scheduler) const;
+  scheduler_statistics statistics_of(node_id scheduler) const;
 
   /// Called after every event with the number of events so far.
   std::function<void(std::uint64_t)> after_event;

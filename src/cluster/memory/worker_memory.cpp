@@ -26,7 +26,7 @@ void populate([[maybe_unused]] packed_range range) {
 
 }  // namespace
 
-worker_memory::worker_memory(const address_space& space, node self, bool shared, bool protect)
+worker_memory::worker_memory(const address_space& space, node_id self, bool shared, bool protect)
     : space_(&space), self_(self), protect_(protect), mappings_({self, false}) {
   // A system that accounts for all memory it promises (vm.overcommit_memory = 2) permits files
   // only.
@@ -94,7 +94,7 @@ bool worker_memory::open_file(const file_id& f) {
     if (fd >= 0) ::close(fd);
     return false;
   }
-  files_[static_cast<node>(f.owner)] = fd;
+  files_[static_cast<node_id>(f.owner)] = fd;
   return true;
 }
 

@@ -54,7 +54,7 @@ class worker_memory {
 
   /// Maps memory over the address space. shared: in a file, if the system supports it. Throws
   /// out_of_memory.
-  worker_memory(const address_space& space, node self, bool shared, bool protect = false);
+  worker_memory(const address_space& space, node_id self, bool shared, bool protect = false);
   worker_memory(const worker_memory&) = delete;
   worker_memory& operator=(const worker_memory&) = delete;
   ~worker_memory();
@@ -64,7 +64,7 @@ class worker_memory {
   /// Opens the files of other workers, all or none. Returns whether all could be opened.
   bool open_files(std::span<const file_id> files);
   void close_other_files();
-  bool shares_with(node other) const { return other != self_ && files_.contains(other); }
+  bool shares_with(node_id other) const { return other != self_ && files_.contains(other); }
 
   // ---- exchange with other workers; ranges of whole system pages ----
   /// The file ranges behind the address ranges. Nothing: they cannot be shared.
@@ -94,7 +94,7 @@ class worker_memory {
 
  private:
   struct mapping {
-    node file;
+    node_id file;
     bool is_protected;
     friend bool operator==(mapping, mapping) = default;
   };
@@ -126,10 +126,10 @@ class worker_memory {
   packed_range pages_inside(packed_range r) const;
 
   const address_space* space_;
-  node self_;
+  node_id self_;
   bool protect_;
-  std::unordered_map<node, int> files_;  // descriptors of the host's workers, including this one
-  interval_map<mapping> mappings_;       // by offset
+  std::unordered_map<node_id, int> files_;  // descriptors of the host's workers, including this one
+  interval_map<mapping> mappings_;          // by offset
   std::uint64_t protected_bytes_ = 0;
 };
 

@@ -35,7 +35,7 @@ void byte_parts::split_front(std::vector<packed_range>& part) {
   if (whole.size == 0) ++at_;
 }
 
-mpi_transfer::mpi_transfer(MPI_Comm comm, direction d, node peer,
+mpi_transfer::mpi_transfer(MPI_Comm comm, direction d, node_id peer,
                            std::span<const packed_range> ranges, transfer_limits limits)
     : comm_(comm), direction_(d), peer_(static_cast<int>(peer)), parts_(ranges, limits) {
   requests_.fill(MPI_REQUEST_NULL);

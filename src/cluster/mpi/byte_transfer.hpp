@@ -41,7 +41,7 @@ enum class direction { send, receive };
 
 class mpi_transfer final : public transfer {
  public:
-  mpi_transfer(MPI_Comm comm, direction d, node peer, std::span<const packed_range> ranges,
+  mpi_transfer(MPI_Comm comm, direction d, node_id peer, std::span<const packed_range> ranges,
                transfer_limits limits);
   mpi_transfer(const mpi_transfer&) = delete;
   mpi_transfer& operator=(const mpi_transfer&) = delete;

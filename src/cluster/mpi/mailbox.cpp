@@ -25,14 +25,14 @@ bool decode_message(const std::vector<std::uint64_t>& wire, message& m) {
   m.kind = static_cast<message_kind>(kind);
   m.status = static_cast<region_status>(status);
   m.hops = static_cast<std::uint8_t>(wire[0] >> 16);
-  m.from = static_cast<node>(wire[1]);
-  m.to = static_cast<node>(wire[1] >> 32);
+  m.from = static_cast<node_id>(wire[1]);
+  m.to = static_cast<node_id>(wire[1] >> 32);
   m.ticket = wire[2];
   m.body.assign(wire.begin() + envelope_words, wire.end());
   return true;
 }
 
-void mpi_mailbox::post(node to, const message& m) {
+void mpi_mailbox::post(node_id to, const message& m) {
   std::list<buffer> one = unused_buffer();
   buffer& b = one.front();
   encode_message(m, b.wire);

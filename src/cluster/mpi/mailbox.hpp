@@ -37,7 +37,7 @@ class mpi_mailbox {
   /// Collective. Requires all_sent(), and that no message to this process is in transit.
   ~mpi_mailbox() { MPI_Comm_free(&comm_); }
 
-  void post(node to, const message& m);
+  void post(node_id to, const message& m);
   /// Throws error if a message cannot be decoded.
   bool try_receive(message& m);
 

@@ -26,7 +26,7 @@ bool mpi_host::is_oversubscribed() const {
 
 // ---- network ------------------------------------------------------------------------------------
 
-mpi_network::mpi_network(MPI_Comm world, const mpi_host& host, shape tree, node self,
+mpi_network::mpi_network(MPI_Comm world, const mpi_host& host, shape tree, node_id self,
                          double scheduler_timeout)
     : tree_(std::move(tree)),
       self_(self),
@@ -97,7 +97,8 @@ void serve(mpi_network& net, scheduler& s, const std::function<void()>& on_poll)
 /// A transfer that the link knows, so that idle() advances it.
 class mpi_link::registered_transfer final : public transfer {
  public:
-  registered_transfer(mpi_link& owner, direction d, node peer, std::span<const packed_range> ranges)
+  registered_transfer(mpi_link& owner, direction d, node_id peer,
+                      std::span<const packed_range> ranges)
       : owner_(&owner), bytes_(owner.bytes_, d, peer, ranges, owner.limits_) {
     owner_->transfers_.push_back(this);
   }
@@ -127,19 +128,19 @@ void mpi_link::idle() {
   net_->idle(has_transfers);
 }
 
-std::unique_ptr<transfer> mpi_link::send_bytes(node to, std::span<const packed_range> from) {
+std::unique_ptr<transfer> mpi_link::send_bytes(node_id to, std::span<const packed_range> from) {
   for (const packed_range& r : from)
     if (memory_->is_protected(r))
       throw error("this worker sends memory that it has handed over before");
   return std::make_unique<registered_transfer>(*this, direction::send, to, from);
 }
 
-std::unique_ptr<transfer> mpi_link::receive_bytes(node from, std::span<const packed_range> to) {
+std::unique_ptr<transfer> mpi_link::receive_bytes(node_id from, std::span<const packed_range> to) {
   for (const packed_range& r : to) memory_->enable_access(r);
   return std::make_unique<registered_transfer>(*this, direction::receive, from, to);
 }
 
-bool mpi_link::map_shared(node sender, std::span<const file_range> files,
+bool mpi_link::map_shared(node_id sender, std::span<const file_range> files,
                           std::span<const packed_range> ranges) {
   auto own = memory_->map_shared(files, ranges);
   if (!own) return false;

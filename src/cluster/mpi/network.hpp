@@ -42,11 +42,11 @@ class mpi_host {
 class mpi_network {
  public:
   /// Collective over world. scheduler_timeout: see watchdog.hpp.
-  mpi_network(MPI_Comm world, const mpi_host& host, shape tree, node self,
+  mpi_network(MPI_Comm world, const mpi_host& host, shape tree, node_id self,
               double scheduler_timeout);
 
   const shape& tree() const { return tree_; }
-  node self() const { return self_; }
+  node_id self() const { return self_; }
 
   void post(const message& m);
   bool try_receive(message& m);
@@ -57,7 +57,7 @@ class mpi_network {
 
  private:
   shape tree_;
-  node self_;
+  node_id self_;
   mpi_mailbox mailbox_;
   mpi_watchdog watchdog_;
   back_off back_off_;
@@ -79,16 +79,16 @@ class mpi_link final : public link {
   mpi_link(mpi_network& net, worker_memory& memory, MPI_Comm bytes, transfer_limits limits = {})
       : net_(&net), memory_(&memory), bytes_(bytes), limits_(limits) {}
 
-  node self() const override { return net_->self(); }
+  node_id self() const override { return net_->self(); }
   const shape& tree() const override { return net_->tree(); }
   void post(message m) override { net_->post(m); }
   bool try_receive(message& m) override;
   void idle() override;
-  std::unique_ptr<transfer> send_bytes(node to, std::span<const packed_range> from) override;
-  std::unique_ptr<transfer> receive_bytes(node from, std::span<const packed_range> to) override;
+  std::unique_ptr<transfer> send_bytes(node_id to, std::span<const packed_range> from) override;
+  std::unique_ptr<transfer> receive_bytes(node_id from, std::span<const packed_range> to) override;
   void discard(packed_range range) override { memory_->discard(range); }
   void enable_access(packed_range range) override { memory_->enable_access(range); }
-  bool shares_memory_with(node other) const override { return memory_->shares_with(other); }
+  bool shares_memory_with(node_id other) const override { return memory_->shares_with(other); }
   file_ranges export_ranges(std::span<const packed_range> ranges) override {
     return memory_->export_ranges(ranges);
   }
@@ -96,7 +96,7 @@ class mpi_link final : public link {
                    std::span<const packed_range> ranges) override {
     return memory_->copy_shared(files, ranges);
   }
-  bool map_shared(node sender, std::span<const file_range> files,
+  bool map_shared(node_id sender, std::span<const file_range> files,
                   std::span<const packed_range> ranges) override;
   void give_up(std::span<const packed_range> ranges, bool exchanged) override;
   double now() const override { return MPI_Wtime(); }

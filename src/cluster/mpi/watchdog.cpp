@@ -11,7 +11,7 @@
 
 namespace quarry::cluster::detail {
 
-std::string name_of(const shape& tree, node n) {
+std::string name_of(const shape& tree, node_id n) {
   return "rank " + std::to_string(n) +
          (tree.is_worker(n) ? " (worker " + std::to_string(tree.worker_number(n)) + ")"
                             : " (scheduler)");
@@ -27,13 +27,13 @@ void end_job(const std::string& why) {
   ::_exit(1);
 }
 
-mpi_watchdog::mpi_watchdog(MPI_Comm world, MPI_Comm host, const shape& tree, node self,
+mpi_watchdog::mpi_watchdog(MPI_Comm world, MPI_Comm host, const shape& tree, node_id self,
                            double timeout)
     : tree_(tree), self_(self), timeout_(timeout) {
   MPI_Comm_dup(world, &comm_);
   open_descriptors(world, host);
   if (self != 0) peers_.push_back({tree.parent(self)});
-  for (const node child : tree.children(self))
+  for (const node_id child : tree.children(self))
     if (!tree.is_worker(child)) peers_.push_back({child});
   last_check_ = MPI_Wtime();
 }
@@ -78,7 +78,7 @@ void mpi_watchdog::open_descriptors(MPI_Comm world, MPI_Comm host) {
     const long fd = ::syscall(SYS_pidfd_open, static_cast<pid_t>(all[i + 1]), 0);
     if (fd < 0) continue;
     processes_.push_back({static_cast<int>(fd), POLLIN, 0});
-    ranks_.push_back(static_cast<node>(all[i]));
+    ranks_.push_back(static_cast<node_id>(all[i]));
   }
   MPI_Barrier(host);  // No process ends, and no id is reused, before all descriptors are open.
 }
@@ -95,7 +95,7 @@ void mpi_watchdog::receive_pings() {
       continue;
     }
     for (peer& p : peers_)
-      if (p.rank == static_cast<node>(status.MPI_SOURCE)) {
+      if (p.rank == static_cast<node_id>(status.MPI_SOURCE)) {
         p.pinged = false;
         p.last_heard = clock_;
       }

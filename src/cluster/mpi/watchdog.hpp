@@ -24,7 +24,7 @@
 namespace quarry::cluster::detail {
 
 /// "rank 5 (worker 2)"
-std::string name_of(const shape& tree, node n);
+std::string name_of(const shape& tree, node_id n);
 
 /// Prints the reason and ends all processes. The launcher gets time to forward the line first. MPI
 /// may be unusable: it has five seconds.
@@ -33,7 +33,7 @@ std::string name_of(const shape& tree, node n);
 class mpi_watchdog {
  public:
   /// Collective over world; host: the ranks of world on the same host.
-  mpi_watchdog(MPI_Comm world, MPI_Comm host, const shape& tree, node self, double timeout);
+  mpi_watchdog(MPI_Comm world, MPI_Comm host, const shape& tree, node_id self, double timeout);
   mpi_watchdog(const mpi_watchdog&) = delete;
   mpi_watchdog& operator=(const mpi_watchdog&) = delete;
   /// Collective.
@@ -48,7 +48,7 @@ class mpi_watchdog {
   static constexpr int pong_tag = 2;
 
   struct peer {
-    node rank;
+    node_id rank;
     double last_heard = 0;  // on clock_
     bool pinged = false;
   };
@@ -60,11 +60,11 @@ class mpi_watchdog {
   void check_peer(peer& p);
 
   const shape& tree_;
-  node self_;
+  node_id self_;
   double timeout_;  // seconds
   MPI_Comm comm_ = MPI_COMM_NULL;
   std::vector<pollfd> processes_;  // of this host
-  std::vector<node> ranks_;        // of processes_
+  std::vector<node_id> ranks_;     // of processes_
   std::vector<peer> peers_;        // neighbouring schedulers
   double last_check_ = 0;
   double clock_ = 0;  // seconds in which this process ran

@@ -25,7 +25,11 @@ inline address address_of(const void* p) { return reinterpret_cast<address>(p); 
 #define QUARRY_MESSAGE(type)                               \
   static constexpr message_kind kind = message_kind::type; \
   static constexpr const char* name = #type
-#define QUARRY_FIELD(type, member) field(#member, &type::member)
+/// The members that are encoded, in this order, and their names.
+#define QUARRY_FIELDS(...)                              \
+  auto fields() { return std::tie(__VA_ARGS__); }       \
+  auto fields() const { return std::tie(__VA_ARGS__); } \
+  static constexpr const char* field_names = #__VA_ARGS__
 
 // ---- parts of messages --------------------------------------------------------------------------
 
@@ -34,18 +38,14 @@ struct slab_slots {
   static constexpr const char* name = "slab_slots";
   address base = 0;
   std::uint64_t mask = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(slab_slots, base), QUARRY_FIELD(slab_slots, mask));
-  }
+  QUARRY_FIELDS(base, mask);
 };
 
 struct address_run {
   static constexpr const char* name = "address_run";
   address base = 0;
   std::uint64_t size = 0;  // bytes
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(address_run, base), QUARRY_FIELD(address_run, size));
-  }
+  QUARRY_FIELDS(base, size);
 };
 
 /// Consecutive pages of the cluster's address space.
@@ -55,37 +55,30 @@ struct page_run {
   std::uint64_t count = 0;
   std::uint64_t end() const { return first + count; }
   explicit operator bool() const { return count != 0; }
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(page_run, first), QUARRY_FIELD(page_run, count));
-  }
+  QUARRY_FIELDS(first, count);
 };
 
 struct failed_free {
   static constexpr const char* name = "failed_free";
   address object = 0;
   region_status status = region_status::ok;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(failed_free, object), QUARRY_FIELD(failed_free, status));
-  }
+  QUARRY_FIELDS(object, status);
 };
 
 /// A part of a worker's memory file: `size` bytes of the file of worker `file`, at `offset`.
 struct file_range {
   static constexpr const char* name = "file_range";
-  node file = no_node;
+  node_id file = no_node;
   std::uint64_t offset = 0;
   std::uint64_t size = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(file_range, file), QUARRY_FIELD(file_range, offset),
-                      QUARRY_FIELD(file_range, size));
-  }
+  QUARRY_FIELDS(file, offset, size);
 };
 
 // ---- replies without fields; failed requests ----------------------------------------------------
 
 struct acknowledgement {
   QUARRY_MESSAGE(acknowledgement);
-  static constexpr auto fields() { return std::tuple(); }
+  QUARRY_FIELDS();
 };
 
 // ---- regions ------------------------------------------------------------------------------------
@@ -93,7 +86,7 @@ struct acknowledgement {
 struct create_region_reply {
   QUARRY_MESSAGE(create_region_reply);
   rid region = root;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(create_region_reply, region)); }
+  QUARRY_FIELDS(region);
 };
 /// level_hint: the depth of the region below the root, 0 for a child of the root; -1: unknown.
 struct create_region_request {
@@ -101,10 +94,7 @@ struct create_region_request {
   using reply = create_region_reply;
   rid parent = root;
   std::int64_t level_hint = -1;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(create_region_request, parent),
-                      QUARRY_FIELD(create_region_request, level_hint));
-  }
+  QUARRY_FIELDS(parent, level_hint);
 };
 /// by_parent: the owner of the parent destroys the region; it needs no remote_child_destroyed.
 struct destroy_region_request {
@@ -112,26 +102,20 @@ struct destroy_region_request {
   using reply = acknowledgement;
   rid region = root;
   bool by_parent = false;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(destroy_region_request, region),
-                      QUARRY_FIELD(destroy_region_request, by_parent));
-  }
+  QUARRY_FIELDS(region, by_parent);
 };
 struct pack_reply {
   QUARRY_MESSAGE(pack_reply);
   std::uint64_t live_bytes = 0;
   std::vector<rid> regions;  // the region and its descendants
   std::vector<address_run> ranges;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(pack_reply, live_bytes), QUARRY_FIELD(pack_reply, regions),
-                      QUARRY_FIELD(pack_reply, ranges));
-  }
+  QUARRY_FIELDS(live_bytes, regions, ranges);
 };
 struct pack_request {
   QUARRY_MESSAGE(pack_request);
   using reply = pack_reply;
   rid region = root;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(pack_request, region)); }
+  QUARRY_FIELDS(region);
 };
 /// From a scheduler to one below: create a region whose parent this scheduler owns.
 struct create_remote_request {
@@ -139,22 +123,15 @@ struct create_remote_request {
   using reply = create_region_reply;
   rid parent = root;
   std::int64_t level_hint = -1;
-  node requester = no_node;  // the worker that creates the region
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(create_remote_request, parent),
-                      QUARRY_FIELD(create_remote_request, level_hint),
-                      QUARRY_FIELD(create_remote_request, requester));
-  }
+  node_id requester = no_node;  // the worker that creates the region
+  QUARRY_FIELDS(parent, level_hint, requester);
 };
 /// To the owner of the parent: its remote child no longer exists.
 struct remote_child_destroyed {
   QUARRY_MESSAGE(remote_child_destroyed);
   rid child = root;
   rid parent = root;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(remote_child_destroyed, child),
-                      QUARRY_FIELD(remote_child_destroyed, parent));
-  }
+  QUARRY_FIELDS(child, parent);
 };
 
 // ---- objects ------------------------------------------------------------------------------------
@@ -162,7 +139,7 @@ struct remote_child_destroyed {
 struct allocate_reply {
   QUARRY_MESSAGE(allocate_reply);
   address object = 0;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(allocate_reply, object)); }
+  QUARRY_FIELDS(object);
 };
 struct allocate_request {
   QUARRY_MESSAGE(allocate_request);
@@ -170,15 +147,12 @@ struct allocate_request {
   rid region = root;
   std::uint64_t size = 0;
   std::uint64_t alignment = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(allocate_request, region), QUARRY_FIELD(allocate_request, size),
-                      QUARRY_FIELD(allocate_request, alignment));
-  }
+  QUARRY_FIELDS(region, size, alignment);
 };
 struct allocate_bulk_reply {
   QUARRY_MESSAGE(allocate_bulk_reply);
   std::vector<address> objects;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(allocate_bulk_reply, objects)); }
+  QUARRY_FIELDS(objects);
 };
 struct allocate_bulk_request {
   QUARRY_MESSAGE(allocate_bulk_request);
@@ -186,34 +160,26 @@ struct allocate_bulk_request {
   rid region = root;
   std::uint64_t size = 0;
   std::uint64_t count = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(allocate_bulk_request, region),
-                      QUARRY_FIELD(allocate_bulk_request, size),
-                      QUARRY_FIELD(allocate_bulk_request, count));
-  }
+  QUARRY_FIELDS(region, size, count);
 };
 /// A request whose objects belong to several schedulers gets one reply from each.
 struct free_reply {
   QUARRY_MESSAGE(free_reply);
   std::uint64_t freed = 0;
   std::vector<failed_free> failures;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(free_reply, freed), QUARRY_FIELD(free_reply, failures));
-  }
+  QUARRY_FIELDS(freed, failures);
 };
 struct free_request {
   QUARRY_MESSAGE(free_request);
   using reply = free_reply;
   std::vector<address> objects;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(free_request, objects)); }
+  QUARRY_FIELDS(objects);
 };
 struct resize_reply {
   QUARRY_MESSAGE(resize_reply);
   bool in_place = false;
   std::uint64_t old_size = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(resize_reply, in_place), QUARRY_FIELD(resize_reply, old_size));
-  }
+  QUARRY_FIELDS(in_place, old_size);
 };
 /// Resizes the object in place if it belongs to the region.
 struct resize_request {
@@ -222,21 +188,18 @@ struct resize_request {
   address object = 0;
   std::uint64_t size = 0;
   rid region = root;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(resize_request, object), QUARRY_FIELD(resize_request, size),
-                      QUARRY_FIELD(resize_request, region));
-  }
+  QUARRY_FIELDS(object, size, region);
 };
 struct size_reply {
   QUARRY_MESSAGE(size_reply);
   std::uint64_t size = 0;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(size_reply, size)); }
+  QUARRY_FIELDS(size);
 };
 struct size_request {
   QUARRY_MESSAGE(size_request);
   using reply = size_reply;
   address object = 0;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(size_request, object)); }
+  QUARRY_FIELDS(object);
 };
 
 // ---- leases -------------------------------------------------------------------------------------
@@ -244,7 +207,7 @@ struct size_request {
 struct lease_reply {
   QUARRY_MESSAGE(lease_reply);
   std::vector<slab_slots> slabs;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(lease_reply, slabs)); }
+  QUARRY_FIELDS(slabs);
 };
 struct lease_request {
   QUARRY_MESSAGE(lease_request);
@@ -252,42 +215,35 @@ struct lease_request {
   rid region = root;
   std::uint64_t slot_size = 0;
   std::uint64_t max_slots = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(lease_request, region), QUARRY_FIELD(lease_request, slot_size),
-                      QUARRY_FIELD(lease_request, max_slots));
-  }
+  QUARRY_FIELDS(region, slot_size, max_slots);
 };
 /// To a worker: the regions are being destroyed; drop all leases in them.
 struct lease_recall {
   QUARRY_MESSAGE(lease_recall);
   using reply = acknowledgement;
   std::vector<rid> regions;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(lease_recall, regions)); }
+  QUARRY_FIELDS(regions);
 };
 /// To a worker: other workers freed these leased objects; their slots are no longer leased.
 struct lease_revocation {
   QUARRY_MESSAGE(lease_revocation);
   using reply = acknowledgement;
   std::vector<address> objects;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(lease_revocation, objects)); }
+  QUARRY_FIELDS(objects);
 };
 /// From a worker: free slots that it does not need.
 struct lease_return {
   QUARRY_MESSAGE(lease_return);
   rid region = root;
   std::vector<slab_slots> slabs;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(lease_return, region), QUARRY_FIELD(lease_return, slabs));
-  }
+  QUARRY_FIELDS(region, slabs);
 };
 /// From a worker: live objects that become ordinary objects of the region.
 struct lease_release {
   QUARRY_MESSAGE(lease_release);
   rid region = root;
   std::vector<slab_slots> slabs;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(lease_release, region), QUARRY_FIELD(lease_release, slabs));
-  }
+  QUARRY_FIELDS(region, slabs);
 };
 
 // ---- pages --------------------------------------------------------------------------------------
@@ -296,7 +252,7 @@ struct lease_release {
 struct page_grant {
   QUARRY_MESSAGE(page_grant);
   std::vector<page_run> runs;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(page_grant, runs)); }
+  QUARRY_FIELDS(runs);
 };
 /// To the parent: at least `min_run` consecutive pages inside the window, up to `wanted` in all.
 struct page_request {
@@ -305,22 +261,19 @@ struct page_request {
   std::uint64_t min_run = 0;
   std::uint64_t wanted = 0;
   std::uint64_t window = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(page_request, min_run), QUARRY_FIELD(page_request, wanted),
-                      QUARRY_FIELD(page_request, window));
-  }
+  QUARRY_FIELDS(min_run, wanted, window);
 };
 /// To the parent: pages that the sender does not use.
 struct page_return {
   QUARRY_MESSAGE(page_return);
   std::vector<page_run> runs;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(page_return, runs)); }
+  QUARRY_FIELDS(runs);
 };
 /// To a child: return all unused pages, then acknowledge.
 struct page_recall {
   QUARRY_MESSAGE(page_recall);
   using reply = acknowledgement;
-  static constexpr auto fields() { return std::tuple(); }
+  QUARRY_FIELDS();
 };
 
 // ---- all nodes ----------------------------------------------------------------------------------
@@ -330,7 +283,7 @@ struct page_recall {
 struct barrier_request {
   QUARRY_MESSAGE(barrier_request);
   using reply = acknowledgement;
-  static constexpr auto fields() { return std::tuple(); }
+  QUARRY_FIELDS();
 };
 /// The regions and objects that still exist in the whole cluster.
 struct finish_reply {
@@ -338,10 +291,7 @@ struct finish_reply {
   std::uint64_t regions = 0;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(finish_reply, regions), QUARRY_FIELD(finish_reply, objects),
-                      QUARRY_FIELD(finish_reply, bytes));
-  }
+  QUARRY_FIELDS(regions, objects, bytes);
 };
 /// As barrier_request, and the last request of a worker. The sums are of the sender's subtree.
 struct finish_request {
@@ -350,16 +300,13 @@ struct finish_request {
   std::uint64_t regions = 0;
   std::uint64_t objects = 0;
   std::uint64_t bytes = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(finish_request, regions), QUARRY_FIELD(finish_request, objects),
-                      QUARRY_FIELD(finish_request, bytes));
-  }
+  QUARRY_FIELDS(regions, objects, bytes);
 };
 /// To the parent: the number of regions in the sender's subtree.
 struct load_report {
   QUARRY_MESSAGE(load_report);
   std::uint64_t regions = 0;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(load_report, regions)); }
+  QUARRY_FIELDS(regions);
 };
 /// From a worker to the top scheduler: what it did since its last report.
 struct progress_report {
@@ -367,11 +314,7 @@ struct progress_report {
   std::uint64_t allocations = 0;
   std::uint64_t calls = 0;
   std::uint64_t messages = 0;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(progress_report, allocations),
-                      QUARRY_FIELD(progress_report, calls),
-                      QUARRY_FIELD(progress_report, messages));
-  }
+  QUARRY_FIELDS(allocations, calls, messages);
 };
 
 // ---- between workers ----------------------------------------------------------------------------
@@ -381,7 +324,7 @@ struct progress_report {
 struct transfer_reply {
   QUARRY_MESSAGE(transfer_reply);
   bool in_place = false;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(transfer_reply, in_place)); }
+  QUARRY_FIELDS(in_place);
 };
 /// A sender that cannot pack its regions offers the status of that failure.
 struct transfer_offer {
@@ -393,22 +336,17 @@ struct transfer_offer {
   bool hand_over = false;      // the sender's access ends
   bool shares_memory = false;  // the receiver may read or map `files`
   std::vector<file_range> files;
-  static constexpr auto fields() {
-    return std::tuple(QUARRY_FIELD(transfer_offer, regions), QUARRY_FIELD(transfer_offer, objects),
-                      QUARRY_FIELD(transfer_offer, ranges), QUARRY_FIELD(transfer_offer, hand_over),
-                      QUARRY_FIELD(transfer_offer, shares_memory),
-                      QUARRY_FIELD(transfer_offer, files));
-  }
+  QUARRY_FIELDS(regions, objects, ranges, hand_over, shares_memory, files);
 };
 /// From the receiver of a hand-over to the sender, before its transfer_reply: the pages that it
 /// gives in exchange.
 struct page_exchange {
   QUARRY_MESSAGE(page_exchange);
   std::vector<file_range> files;
-  static constexpr auto fields() { return std::tuple(QUARRY_FIELD(page_exchange, files)); }
+  QUARRY_FIELDS(files);
 };
 
-#undef QUARRY_FIELD
+#undef QUARRY_FIELDS
 #undef QUARRY_MESSAGE
 
 /// All bodies. The order is that of the table in docs/cluster.md.
@@ -424,7 +362,7 @@ using all_bodies =
 static_assert(std::tuple_size_v<all_bodies> == message_kinds);
 
 template <class Body>
-message make_message(node to, const Body& body, std::uint64_t ticket = 0) {
+message make_message(node_id to, const Body& body, std::uint64_t ticket = 0) {
   message m;
   m.kind = Body::kind;
   m.to = to;
@@ -435,7 +373,7 @@ message make_message(node to, const Body& body, std::uint64_t ticket = 0) {
 
 /// The reply of node `self` to the sender of a request.
 template <class Body>
-message make_reply(node self, const envelope& request, region_status status, const Body& body) {
+message make_reply(node_id self, const envelope& request, region_status status, const Body& body) {
   message m = make_message(request.from, body, request.ticket);
   m.from = self;
   m.status = status;

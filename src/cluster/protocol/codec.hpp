@@ -6,7 +6,7 @@
 ///   struct                       its fields, in the order of fields()
 ///   vector                       the number of elements, then the elements
 ///
-/// A struct takes part by a static function fields() that returns a tuple of field descriptions.
+/// A struct takes part by a member function fields() that returns a tuple of references.
 /// decode() accepts exactly the words that encode() produces for some value: it fails if the words
 /// end early, if words are left over, or if a word is out of range for the type of its field. It
 /// never reads outside the words, and allocates at most the memory that the words account for.
@@ -24,17 +24,9 @@
 
 namespace quarry::cluster::detail {
 
-template <class Struct, class T>
-struct field {
-  constexpr field(const char* field_name, T Struct::*field_member)
-      : name(field_name), member(field_member) {}
-  const char* name;
-  T Struct::*member;
-};
-
 template <class T>
-concept described = requires {
-  T::fields();
+concept described = requires(T& value) {
+  value.fields();
 };
 
 template <class T>
@@ -43,27 +35,26 @@ template <class T>
 struct is_vector<std::vector<T>> : std::true_type {};
 
 /// Calls visit(field) for each field of a described struct, in order.
-template <described T, class Visit>
-constexpr void for_each_field(Visit visit) {
-  std::apply([&](const auto&... f) { (visit(f), ...); }, T::fields());
+template <class T, class Visit>
+void for_each_field(T& value, Visit visit) {
+  std::apply([&](auto&... field) { (visit(field), ...); }, value.fields());
 }
 
 /// The least number of words that a value of type T takes.
 template <class T>
 constexpr std::size_t min_words() {
-  if constexpr (described<T>) {
-    std::size_t sum = 0;
-    for_each_field<T>([&]<class S, class M>(const field<S, M>&) { sum += min_words<M>(); });
-    return sum;
-  } else {
+  if constexpr (described<T>)
+    return []<class... Fields>(std::tuple<Fields&...>*) {
+      return (std::size_t{0} + ... + min_words<Fields>());
+    }(static_cast<decltype(std::declval<T&>().fields())*>(nullptr));
+  else
     return 1;
-  }
 }
 
 template <class T>
 void encode(const T& value, std::vector<std::uint64_t>& words) {
   if constexpr (described<T>) {
-    for_each_field<T>([&](const auto& f) { encode(value.*f.member, words); });
+    for_each_field(value, [&](const auto& field) { encode(field, words); });
   } else if constexpr (is_vector<T>::value) {
     words.reserve(words.size() + 1 + value.size() * min_words<typename T::value_type>());
     words.push_back(value.size());
@@ -79,7 +70,7 @@ template <class T>
 bool decode_front(std::span<const std::uint64_t>& words, T& value) {
   if constexpr (described<T>) {
     bool ok = true;
-    for_each_field<T>([&](const auto& f) { ok = ok && decode_front(words, value.*f.member); });
+    for_each_field(value, [&](auto& field) { ok = ok && decode_front(words, field); });
     return ok;
   } else if constexpr (is_vector<T>::value) {
     std::uint64_t count = 0;

@@ -58,8 +58,8 @@ struct envelope {
   message_kind kind = message_kind::acknowledgement;
   region_status status = region_status::ok;  // of replies and offers
   std::uint8_t hops = 0;                     // of a request that is routed by an address
-  node from = no_node;
-  node to = no_node;
+  node_id from = no_node;
+  node_id to = no_node;
   std::uint64_t ticket = 0;
 };
 

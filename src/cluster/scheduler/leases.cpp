@@ -48,7 +48,7 @@ void scheduler::on(const envelope& e, const lease_release& r) {
 }
 
 /// Ends the leases on the slots. free_slots: they hold no object, and are freed.
-void scheduler::end_leases(node holder, rid id, const std::vector<slab_slots>& slabs,
+void scheduler::end_leases(node_id holder, rid id, const std::vector<slab_slots>& slabs,
                            bool free_slots) {
   auto* region = find(id);
   region_links* links = region == nullptr ? nullptr : links_of(region->id());

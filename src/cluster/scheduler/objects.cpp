@@ -68,10 +68,10 @@ region_result<region_id> scheduler::region_of_object(address a) const {
 /// Frees the objects whose pages are here and forwards the others, one message per next hop.
 void scheduler::on(const envelope& e, const free_request& r) {
   free_reply result;
-  std::unordered_map<node, free_request> elsewhere;
+  std::unordered_map<node_id, free_request> elsewhere;
   objects_by_holder revoked;
   for (const address a : r.objects) {
-    const node next = e.hops >= max_hops ? no_node : next_hop_to(a);
+    const node_id next = e.hops >= max_hops ? no_node : next_hop_to(a);
     if (next == self_) {
       if (const region_status s = free_object(a, revoked); s == region_status::ok)
         ++result.freed;

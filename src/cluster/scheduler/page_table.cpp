@@ -13,7 +13,7 @@ void page_table::add(page_run run) {
 }
 
 page_run page_table::assign(std::uint64_t min_run, std::uint64_t wanted, page_run window,
-                            node holder) {
+                            node_id holder) {
   page_run best;
   for (auto it = first_free_at_or_after(window.first);
        it != free_.end() && it->first < window.end(); ++it) {
@@ -32,7 +32,7 @@ page_run page_table::assign(std::uint64_t min_run, std::uint64_t wanted, page_ru
   return best;
 }
 
-bool page_table::release(page_run run, node holder) {
+bool page_table::release(page_run run, node_id holder) {
   std::vector<page_run> parts;
   for (std::uint64_t at = run.first; at < run.end();) {
     const auto it = assignment_of(at);
@@ -72,7 +72,7 @@ page_table::lookup_result page_table::find(std::uint64_t page) const {
   return {page < below->first + below->second, no_node};
 }
 
-std::uint64_t page_table::pages_of(node holder) const {
+std::uint64_t page_table::pages_of(node_id holder) const {
   std::uint64_t sum = 0;
   for (const auto& [first, run] : assigned_) sum += run.holder == holder ? run.count : 0;
   return sum;

@@ -24,24 +24,24 @@ class page_table {
 
   /// Assigns a free run inside `window` to the holder: the first run of `wanted` pages, otherwise
   /// the longest run of at least `min_run`. Returns an empty run if there is none.
-  page_run assign(std::uint64_t min_run, std::uint64_t wanted, page_run window, node holder);
+  page_run assign(std::uint64_t min_run, std::uint64_t wanted, page_run window, node_id holder);
 
   /// The holder's pages become free. Returns false, without effect, if it lacks some of them.
-  bool release(page_run run, node holder);
+  bool release(page_run run, node_id holder);
 
   /// Removes up to `max_pages` pages of the longest free run from the table and returns them.
   page_run remove_free(std::uint64_t max_pages);
 
   struct lookup_result {
-    bool known = false;     // the page is in the table
-    node holder = no_node;  // no_node: free
+    bool known = false;        // the page is in the table
+    node_id holder = no_node;  // no_node: free
   };
   lookup_result find(std::uint64_t page) const;
 
   std::uint64_t free_pages() const { return free_pages_; }
   std::uint64_t pages() const { return total_; }
   /// The number of pages that the holder has.
-  std::uint64_t pages_of(node holder) const;
+  std::uint64_t pages_of(node_id holder) const;
 
   /// Empty: all invariants hold.
   std::string check_invariants() const;
@@ -49,7 +49,7 @@ class page_table {
  private:
   struct assignment {
     std::uint64_t count;
-    node holder;
+    node_id holder;
   };
   using free_map = std::map<std::uint64_t, std::uint64_t>;
   using assigned_map = std::map<std::uint64_t, assignment>;

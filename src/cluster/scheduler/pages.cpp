@@ -47,7 +47,7 @@ void scheduler::obtain_pages(blocked_request b) {
 /// Returns true if there were enough free pages; the request has then been served.
 bool scheduler::try_grant(const blocked_request& b) {
   const bool for_child = std::holds_alternative<page_request>(b.request);
-  const node holder = for_child ? b.sender.from : self_;
+  const node_id holder = for_child ? b.sender.from : self_;
   const page_run window = window_pages(b.window);
   // More pages than the request needs are granted only while many are free: at most an equal share
   // for this scheduler, each child, and one more.
@@ -130,7 +130,7 @@ void scheduler::resume_blocked(std::uint64_t ticket, bool no_more_pages) {
 
 /// Returns the number of children.
 unsigned scheduler::recall_from_children(std::uint64_t ticket) {
-  for (const node c : children_) send_to(c, page_recall{}, ticket);
+  for (const node_id c : children_) send_to(c, page_recall{}, ticket);
   return static_cast<unsigned>(children_.size());
 }
 

@@ -31,19 +31,19 @@ unsigned scheduler::target_level(std::int64_t hint) const {
   return hint < 0 || hint > lowest ? lowest : static_cast<unsigned>(hint);
 }
 
-std::uint64_t scheduler::load_of(node child) const {
+std::uint64_t scheduler::load_of(node_id child) const {
   const auto it = loads_.find(child);
   return it == loads_.end() ? 0 : it->second;
 }
 
 /// The child with the fewest regions, or the child on the requester's side if its load is at most a
 /// quarter and 8 regions higher.
-node scheduler::choose_child(node requester) const {
-  node best = children_.front();
-  for (const node c : children_)
+node_id scheduler::choose_child(node_id requester) const {
+  node_id best = children_.front();
+  for (const node_id c : children_)
     if (load_of(c) < load_of(best)) best = c;
   if (requester == self_ || requester >= shape_.nodes()) return best;
-  const node near = shape_.next_hop(self_, requester);
+  const node_id near = shape_.next_hop(self_, requester);
   const bool is_below = near != shape_.parent(self_);
   return is_below && load_of(near) <= load_of(best) + load_of(best) / 4 + 8 ? near : best;
 }
@@ -112,7 +112,7 @@ void scheduler::on(const envelope& e, const destroy_region_request& r) {
   if (top == nullptr) return fail(e, region_status::stale_region);
   const std::uint64_t ticket = next_ticket_++;
   pending_destroy p{e, r, top->id(), {}, 0};
-  std::unordered_map<node, std::vector<rid>> recalls;
+  std::unordered_map<node_id, std::vector<rid>> recalls;
   regions_->for_each_below(*top, [&](region_tree::node_type& n) {
     p.dying.push_back(n.id());
     for (const rid child : remote_children_of(n.id())) {
@@ -148,7 +148,7 @@ void scheduler::count_destroyed(std::uint64_t ticket) {
   const region_links* links = links_of(p.top);
   if (links != nullptr && links->has_remote_parent && !p.request.by_parent) {
     const remote_child_destroyed notice{p.request.region, links->remote_parent};
-    const node owner = scheduler_of(links->remote_parent);
+    const node_id owner = scheduler_of(links->remote_parent);
     if (owner == self_)
       on(p.sender, notice);
     else

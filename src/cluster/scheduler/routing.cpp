@@ -6,7 +6,7 @@
 
 namespace quarry::cluster::detail {
 
-scheduler::scheduler(const shape& tree, node self, const scheduler_options& options)
+scheduler::scheduler(const shape& tree, node_id self, const scheduler_options& options)
     : shape_(tree),
       self_(self),
       options_(options),
@@ -29,8 +29,8 @@ scheduler::scheduler(const shape& tree, node self, const scheduler_options& opti
   local.most_generations = max_generations;
   regions_ = std::make_unique<region_tree>(local);
   if (self == 0) pages_.add({0, options.capacity / page_bytes});
-  for (node s = 0; s < tree.schedulers(); ++s) {
-    node above = s;
+  for (node_id s = 0; s < tree.schedulers(); ++s) {
+    node_id above = s;
     while (above > self) above = tree.parent(above);
     if (above == self && s != self) ++subtree_schedulers_;
   }
@@ -158,7 +158,7 @@ void scheduler::on_acknowledgement(const message& m) {
 
 // ---- routing by address -------------------------------------------------------------------------
 
-node scheduler::next_hop_to(address a) const {
+node_id scheduler::next_hop_to(address a) const {
   if (a < options_.base || a - options_.base >= options_.capacity) return no_node;
   const page_table::lookup_result page = pages_.find((a - options_.base) / page_bytes);
   if (page.known) return page.holder;
@@ -167,7 +167,7 @@ node scheduler::next_hop_to(address a) const {
 
 template <class Body>
 bool scheduler::is_local(const envelope& e, const Body& body, address a) {
-  const node next = e.hops >= max_hops ? no_node : next_hop_to(a);
+  const node_id next = e.hops >= max_hops ? no_node : next_hop_to(a);
   if (next == self_) return true;
   if (next == no_node) {
     fail(e, region_status::not_ours);

@@ -52,7 +52,7 @@ namespace quarry::cluster::detail {
 
 class scheduler {
  public:
-  scheduler(const shape& tree, node self, const scheduler_options& options = {});
+  scheduler(const shape& tree, node_id self, const scheduler_options& options = {});
 
   /// Appends the messages to send to `out`. The transport sends each to the next hop on the route
   /// to its receiver.
@@ -60,11 +60,11 @@ class scheduler {
   /// All workers have finished; no message will follow.
   bool has_finished() const { return finished_; }
 
-  node self() const { return self_; }
+  node_id self() const { return self_; }
   scheduler_statistics statistics() const;
   /// The number of regions in this scheduler's subtree, as far as its children have reported.
   std::uint64_t load() const;
-  const std::vector<node>& children() const { return children_; }
+  const std::vector<node_id>& children() const { return children_; }
   /// Sums of the workers' progress reports, at the top scheduler.
   const progress_report& progress() const { return progress_; }
   const page_table& pages() const { return pages_; }
@@ -88,7 +88,7 @@ class scheduler {
 
   /// Slots of a slab that a worker leases.
   struct lease_record {
-    node holder;
+    node_id holder;
     std::uint64_t mask;
     unsigned revoking = 0;  // slots whose revocation the holder has not acknowledged
   };
@@ -137,7 +137,7 @@ class scheduler {
     unsigned replies = 0;
   };
   struct pending_revocation {
-    node holder;
+    node_id holder;
     std::vector<address> objects;
   };
   /// A barrier or the end of the program: a reply goes down when all nodes below have arrived.
@@ -153,7 +153,7 @@ class scheduler {
   void on_malformed(const envelope& e);
   void send(message m);
   template <class Body>
-  void send_to(node to, const Body& body, std::uint64_t ticket = 0) {
+  void send_to(node_id to, const Body& body, std::uint64_t ticket = 0) {
     send(make_message(to, body, ticket));
   }
   template <class Body>
@@ -165,7 +165,7 @@ class scheduler {
   /// or has failed.
   template <class Body>
   bool is_local(const envelope& e, const Body& body, address a);
-  node next_hop_to(address a) const;
+  node_id next_hop_to(address a) const;
 
   // ---- regions.cpp ----
   void on(const envelope& e, const create_region_request& r);
@@ -180,8 +180,8 @@ class scheduler {
   void count_packed(std::uint64_t ticket, const pack_reply& part);
   const std::vector<rid>& remote_children_of(region_id id) const;
   unsigned target_level(std::int64_t hint) const;
-  node choose_child(node requester) const;
-  std::uint64_t load_of(node child) const;
+  node_id choose_child(node_id requester) const;
+  std::uint64_t load_of(node_id child) const;
   void report_load();
   /// The region, or nullptr if it does not exist or is being destroyed.
   region_tree::node_type* find(rid id) const;
@@ -195,7 +195,7 @@ class scheduler {
   void on(const envelope& e, const free_request& r);
   void on(const envelope& e, const resize_request& r);
   void on(const envelope& e, const size_request& r);
-  using objects_by_holder = std::unordered_map<node, std::vector<address>>;
+  using objects_by_holder = std::unordered_map<node_id, std::vector<address>>;
   region_status free_object(address a, objects_by_holder& revoked);
   /// The region of the live object that starts at the address.
   region_result<region_id> region_of_object(address a) const;
@@ -204,7 +204,7 @@ class scheduler {
   void on(const envelope& e, const lease_request& r, unsigned attempts = 0);
   void on(const envelope& e, const lease_return& r);
   void on(const envelope& e, const lease_release& r);
-  void end_leases(node holder, rid id, const std::vector<slab_slots>& slabs, bool free_slots);
+  void end_leases(node_id holder, rid id, const std::vector<slab_slots>& slabs, bool free_slots);
   void revoke(objects_by_holder&& revoked);
   void finish_revocation(const pending_revocation& p);
   struct slot {
@@ -246,9 +246,9 @@ class scheduler {
   void end_program(const finish_reply& total);
 
   shape shape_;
-  node self_;
+  node_id self_;
   scheduler_options options_;
-  std::vector<node> children_;
+  std::vector<node_id> children_;
   unsigned level_;
   unsigned subtree_schedulers_ = 1;
   std::uint64_t windows_;
@@ -256,7 +256,7 @@ class scheduler {
   page_table pages_;
   std::unordered_map<std::uint32_t, region_links> links_;  // by the region's number
   std::unordered_set<std::uint64_t> dying_;                // local ids
-  std::unordered_map<node, std::uint64_t> loads_;          // regions of each child's subtree
+  std::unordered_map<node_id, std::uint64_t> loads_;       // regions of each child's subtree
   std::uint64_t reported_load_ = 0;
 
   static constexpr std::uint64_t collective_ticket = 1;

@@ -29,7 +29,7 @@ simulation_result simulation::run(const std::function<void(cluster::worker&)>& w
 const shape& simulation::tree() const { return engine_->tree(); }
 const simulation_result& simulation::so_far() const { return engine_->result(); }
 std::string simulation::check_invariants() const { return engine_->check_invariants(); }
-scheduler_statistics simulation::statistics_of(node scheduler) const {
+scheduler_statistics simulation::statistics_of(node_id scheduler) const {
   return engine_->scheduler_at(scheduler).statistics();
 }
 
@@ -50,7 +50,7 @@ simulation::engine::engine(simulation& owner, const simulation_options& options)
   so.reserve_pages = options.reserve_pages;
   so.fault = options.fault;
   options_.worker.fault = options.fault;
-  for (node n = 0; n < shape_.schedulers(); ++n)
+  for (node_id n = 0; n < shape_.schedulers(); ++n)
     schedulers_.push_back(std::make_unique<scheduler>(shape_, n, so));
   void* memory = ::mmap(nullptr, stack_stride() * options.workers, PROT_READ | PROT_WRITE,
                         MAP_PRIVATE | MAP_ANONYMOUS | MAP_NORESERVE, -1, 0);
@@ -126,7 +126,7 @@ void simulation::engine::resume(unsigned number) {
 // ---- network ------------------------------------------------------------------------------------
 
 /// When `size` bytes sent at `time` arrive: not before what was sent earlier between the two nodes.
-double simulation::engine::arrival_time(node from, node to, double time, double size) {
+double simulation::engine::arrival_time(node_id from, node_id to, double time, double size) {
   const double part = std::uniform_real_distribution<double>(0, 1)(random_);
   double at = time + options_.latency + part * options_.jitter + size / options_.bandwidth;
   double& last = last_arrival_[std::uint64_t{from} << 32 | to];
@@ -136,9 +136,9 @@ double simulation::engine::arrival_time(node from, node to, double time, double 
 }
 
 /// Sends a message to the next hop on its route, or directly from worker to worker.
-void simulation::engine::post(node from, double time, message m) {
+void simulation::engine::post(node_id from, double time, message m) {
   const bool direct = shape_.is_worker(from) && shape_.is_worker(m.to);
-  const node to = direct ? m.to : shape_.next_hop(from, m.to);
+  const node_id to = direct ? m.to : shape_.next_hop(from, m.to);
   ++result_.messages;
   const double size = 40 + 8.0 * static_cast<double>(m.body.size());
   events_.push({arrival_time(from, to, time, size), next_event_++, to,
@@ -187,7 +187,7 @@ void simulation::engine::run(const std::function<void(cluster::worker&)>& worker
   }
   for (const worker_state& w : workers_)
     if (!w.ended) report_deadlock();
-  for (node n = 0; n < shape_.schedulers(); ++n)
+  for (node_id n = 0; n < shape_.schedulers(); ++n)
     result_.busiest_scheduler = std::max(result_.busiest_scheduler, received_[n]);
   add_worker_sums();
 }
@@ -227,7 +227,7 @@ std::string simulation::engine::check_invariants() const {
   if (remote_children != with_remote_parent)
     return "there are " + std::to_string(remote_children) + " remote children, but " +
            std::to_string(with_remote_parent) + " regions with a remote parent";
-  for (node n = 1; n < shape_.schedulers(); ++n)
+  for (node_id n = 1; n < shape_.schedulers(); ++n)
     if (schedulers_[shape_.parent(n)]->pages().pages_of(n) != schedulers_[n]->pages().pages())
       return "the page tables of scheduler " + std::to_string(n) + " and its parent disagree";
   const std::uint64_t pages = schedulers_[0]->pages().pages();

@@ -30,7 +30,7 @@ class simulation::engine {
   std::string check_invariants() const;
   const shape& tree() const { return shape_; }
   const simulation_result& result() const { return result_; }
-  const detail::scheduler& scheduler_at(node n) const { return *schedulers_[n]; }
+  const detail::scheduler& scheduler_at(node_id n) const { return *schedulers_[n]; }
 
  private:
   friend class sim_link;
@@ -39,7 +39,7 @@ class simulation::engine {
   struct event {
     double time;
     std::uint64_t number;  // orders events of equal time
-    node at;
+    node_id at;
     std::unique_ptr<detail::message> m;
     bool operator<(const event& o) const {
       return time != o.time ? time > o.time : number > o.number;
@@ -47,7 +47,7 @@ class simulation::engine {
   };
   /// Bytes that were sent to a worker and have not been received.
   struct byte_batch {
-    node from;
+    node_id from;
     double arrival;
     std::vector<std::byte> contents;
   };
@@ -71,8 +71,8 @@ class simulation::engine {
   void run_worker(unsigned number);
   void resume(unsigned number);
   void deliver(event e);
-  void post(node from, double time, detail::message m);
-  double arrival_time(node from, node to, double time, double size);
+  void post(node_id from, double time, detail::message m);
+  double arrival_time(node_id from, node_id to, double time, double size);
   [[noreturn]] void report_deadlock() const;
   void add_worker_sums();
   void release_stacks();
@@ -101,14 +101,14 @@ class simulation::engine {
 class simulation::sim_transfer final : public detail::transfer {
  public:
   sim_transfer() = default;
-  sim_transfer(engine& e, unsigned at, node from, std::vector<packed_range> to)
+  sim_transfer(engine& e, unsigned at, node_id from, std::vector<packed_range> to)
       : engine_(&e), at_(at), from_(from), to_(std::move(to)) {}
   bool finished() override;
 
  private:
   engine* engine_ = nullptr;  // nullptr: finished
   unsigned at_ = 0;
-  node from_ = no_node;
+  node_id from_ = no_node;
   std::vector<packed_range> to_;
 };
 
@@ -116,14 +116,14 @@ class simulation::sim_link final : public detail::link {
  public:
   sim_link(engine& e, unsigned number) : engine_(&e), number_(number) {}
 
-  node self() const override { return engine_->shape_.worker(number_); }
+  node_id self() const override { return engine_->shape_.worker(number_); }
   const shape& tree() const override { return engine_->shape_; }
   void post(detail::message m) override;
   bool try_receive(detail::message& m) override;
   void idle() override;
-  std::unique_ptr<detail::transfer> send_bytes(node to,
+  std::unique_ptr<detail::transfer> send_bytes(node_id to,
                                                std::span<const packed_range> from) override;
-  std::unique_ptr<detail::transfer> receive_bytes(node from,
+  std::unique_ptr<detail::transfer> receive_bytes(node_id from,
                                                   std::span<const packed_range> to) override;
   std::ptrdiff_t local_offset() const override;
   void discard(packed_range range) override;

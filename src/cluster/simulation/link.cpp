@@ -53,7 +53,7 @@ void simulation::sim_link::account_computation() {
 
 // ---- bytes --------------------------------------------------------------------------------------
 
-std::unique_ptr<transfer> simulation::sim_link::send_bytes(node to,
+std::unique_ptr<transfer> simulation::sim_link::send_bytes(node_id to,
                                                            std::span<const packed_range> from) {
   std::vector<std::byte> bytes;
   double size = 0;
@@ -74,7 +74,7 @@ std::unique_ptr<transfer> simulation::sim_link::send_bytes(node to,
   return std::make_unique<sim_transfer>();
 }
 
-std::unique_ptr<transfer> simulation::sim_link::receive_bytes(node from,
+std::unique_ptr<transfer> simulation::sim_link::receive_bytes(node_id from,
                                                               std::span<const packed_range> to) {
   return std::make_unique<sim_transfer>(*engine_, number_, from,
                                         std::vector<packed_range>(to.begin(), to.end()));

@@ -135,7 +135,8 @@ class lease_table {
   };
   struct key_hash {
     std::size_t operator()(const key& k) const {
-      return (k.region * 0x9e37'79b9'7f4a'7c15u) ^ (k.units * 0x517c'c1b7'2722'0a95u);
+      return (static_cast<std::uint64_t>(k.region) * 0x9e37'79b9'7f4a'7c15u) ^
+             (k.units * 0x517c'c1b7'2722'0a95u);
     }
   };
 

@@ -16,7 +16,7 @@ bool worker::state::obtain_lease(rid region, unsigned units) {
 
 /// Requests a lease without waiting for it: the program uses its last slots in the meantime.
 bool worker::state::request_lease(rid region, unsigned units) {
-  const node owner = scheduler_of(region);
+  const node_id owner = scheduler_of(region);
   if (!is_scheduler(owner)) return false;
   const std::uint64_t slots = leases_.next_lease_slots(region, units);
   if (slots == 0) return false;

@@ -31,7 +31,7 @@ class link {
   using file_ranges = std::optional<std::vector<file_range>>;
 
   virtual ~link() = default;
-  virtual node self() const = 0;
+  virtual node_id self() const = 0;
   virtual const shape& tree() const = 0;
 
   virtual void post(message m) = 0;
@@ -42,8 +42,9 @@ class link {
 
   /// Both sides pass the same ranges, in the same order. Requires: nothing writes to the ranges
   /// until the transfer has finished.
-  virtual std::unique_ptr<transfer> send_bytes(node to, std::span<const packed_range> from) = 0;
-  virtual std::unique_ptr<transfer> receive_bytes(node from, std::span<const packed_range> to) = 0;
+  virtual std::unique_ptr<transfer> send_bytes(node_id to, std::span<const packed_range> from) = 0;
+  virtual std::unique_ptr<transfer> receive_bytes(node_id from,
+                                                  std::span<const packed_range> to) = 0;
 
   /// The distance from an address of the cluster to this worker's bytes. Other than 0 only for
   /// simulated workers with separate memories in one process.
@@ -54,7 +55,7 @@ class link {
   virtual void enable_access(packed_range) {}
 
   // ---- shared memory between workers of one host ----
-  virtual bool shares_memory_with(node) const { return false; }
+  virtual bool shares_memory_with(node_id) const { return false; }
   /// Names the files behind the ranges, for copy_shared() or map_shared() by another worker.
   /// Nothing: the ranges cannot be shared.
   virtual file_ranges export_ranges(std::span<const packed_range>) { return {}; }
@@ -64,7 +65,7 @@ class link {
   }
   /// Maps the sender's files and gives this worker's pages in exchange. Returns false, without
   /// effect, if that is not possible.
-  virtual bool map_shared([[maybe_unused]] node sender, std::span<const file_range>,
+  virtual bool map_shared([[maybe_unused]] node_id sender, std::span<const file_range>,
                           std::span<const packed_range>) {
     return false;
   }

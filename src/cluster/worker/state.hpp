@@ -72,10 +72,10 @@ class worker::state {
     }
     statistics.*account += link.now() - start;
   }
-  bool is_scheduler(node n) const { return n < link.tree().schedulers(); }
+  bool is_scheduler(node_id n) const { return n < link.tree().schedulers(); }
   /// Sends a request and waits for its reply.
   template <class Request>
-  region_result<typename Request::reply> request(node to, const Request& r) {
+  region_result<typename Request::reply> request(node_id to, const Request& r) {
     const detail::message m = exchange_messages(detail::make_message(to, r));
     if (m.status != region_status::ok) return m.status;
     if (auto body = detail::body_of<typename Request::reply>(m)) return *std::move(body);
@@ -84,13 +84,13 @@ class worker::state {
   /// As request, to the owner of the region.
   template <class Request>
   region_result<typename Request::reply> request_owner(rid region, const Request& r) {
-    const node owner = scheduler_of(region);
+    const node_id owner = scheduler_of(region);
     if (!is_scheduler(owner)) return region_status::stale_region;
     return request(owner, r);
   }
   detail::message exchange_messages(detail::message m);
   /// The scheduler of this worker, which routes requests by address.
-  node parent() const { return link.tree().parent(link.self()); }
+  node_id parent() const { return link.tree().parent(link.self()); }
 
   // ---- leases.cpp ----
   bool obtain_lease(rid region, unsigned units);
@@ -121,10 +121,10 @@ class worker::state {
   };
   bool is_peer(unsigned peer) const;
   region_result<outgoing> gather(std::span<const rid> regions, std::span<void* const> objects);
-  void post_offer(node peer, const region_result<outgoing>& gathered, bool hand_over);
+  void post_offer(node_id peer, const region_result<outgoing>& gathered, bool hand_over);
   incoming examine_offer(const detail::message& m, std::span<rid> regions, std::span<void*> objects,
                          bool hand_over);
-  static std::optional<detail::message> extract(std::deque<detail::message>& queue, node peer);
+  static std::optional<detail::message> extract(std::deque<detail::message>& queue, node_id peer);
 
   std::uint64_t next_ticket_ = 1;
   double last_report_ = 0;

@@ -61,7 +61,8 @@ region_result<worker::state::outgoing> worker::state::gather(std::span<const rid
   return all;
 }
 
-void worker::state::post_offer(node peer, const region_result<outgoing>& gathered, bool hand_over) {
+void worker::state::post_offer(node_id peer, const region_result<outgoing>& gathered,
+                               bool hand_over) {
   transfer_offer offer;
   offer.regions = gathered.value.regions;
   offer.objects = gathered.value.objects;
@@ -80,7 +81,7 @@ void worker::state::post_offer(node peer, const region_result<outgoing>& gathere
 }
 
 /// Removes the first message of the peer from the queue and returns it.
-std::optional<message> worker::state::extract(std::deque<message>& queue, node peer) {
+std::optional<message> worker::state::extract(std::deque<message>& queue, node_id peer) {
   const auto it =
       std::find_if(queue.begin(), queue.end(), [&](const message& q) { return q.from == peer; });
   if (it == queue.end()) return {};
@@ -125,7 +126,7 @@ region_status worker::state::send(unsigned peer, std::span<const rid> regions,
   if (!is_peer(peer)) return region_status::no_such_worker;
   if (options.fault != fault::defer_frees) wait_for_frees();
   return_leases(is_one_of(regions), 0);  // Otherwise free slots would be packed as well.
-  const node to = link.tree().worker(peer);
+  const node_id to = link.tree().worker(peer);
   const region_result<outgoing> gathered = gather(regions, objects);
   post_offer(to, gathered, hand_over);
   std::optional<message> m;
@@ -147,7 +148,7 @@ region_status worker::state::send(unsigned peer, std::span<const rid> regions,
 region_status worker::state::receive(unsigned peer, std::span<rid> regions,
                                      std::span<void*> objects, bool hand_over) {
   if (!is_peer(peer)) return region_status::no_such_worker;
-  const node from = link.tree().worker(peer);
+  const node_id from = link.tree().worker(peer);
   std::optional<message> m;
   wait_until(&worker_statistics::waited_for_workers,
              [&] { return (m = extract(offers_, from)).has_value(); });
@@ -162,7 +163,7 @@ region_status worker::state::exchange(unsigned peer, std::span<const rid> out_re
   if (!is_peer(peer)) return region_status::no_such_worker;
   wait_for_frees();
   return_leases(is_one_of(out_regions), 0);
-  const node other = link.tree().worker(peer);
+  const node_id other = link.tree().worker(peer);
   const region_result<outgoing> gathered = gather(out_regions, {});
   post_offer(other, gathered, false);
   const packed_region packed = joined(gathered.value.ranges);

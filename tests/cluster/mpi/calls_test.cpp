@@ -8,7 +8,7 @@
 #include <random>
 #include <vector>
 
-namespace quarry::cluster {
+namespace quarry::cluster::calls_test {
 namespace {
 
 std::vector<rid> one(rid r) { return {r}; }
@@ -134,11 +134,16 @@ TEST_F(BadInput, FailsWithAStatusAndAffectsNoOtherWorker) {
   const rid r = got(w().create_region(root));
   const rid stale = got(w().create_region(root));
   ASSERT_EQ(w().destroy_region(stale), ok);
-  for (const rid bad : {stale, ~rid{0}, rid{1}, r ^ (rid{1} << 50), rid{5000} << 22}) {
-    EXPECT_EQ(w().allocate(bad, 8).status, region_status::stale_region) << bad;
-    EXPECT_EQ(w().create_region(bad).status, region_status::stale_region) << bad;
-    EXPECT_EQ(w().destroy_region(bad), region_status::stale_region) << bad;
-    EXPECT_EQ(w().pack(bad).status, region_status::stale_region) << bad;
+  constexpr std::uint64_t one = 1;
+  const auto word = [](rid id) { return static_cast<std::uint64_t>(id); };
+  for (const std::uint64_t id :
+       {word(stale), ~0 * one, one, word(r) ^ one << 50, 5000 * one << 22}) {
+    SCOPED_TRACE(id);
+    const rid bad{id};
+    EXPECT_EQ(w().allocate(bad, 8).status, region_status::stale_region);
+    EXPECT_EQ(w().create_region(bad).status, region_status::stale_region);
+    EXPECT_EQ(w().destroy_region(bad), region_status::stale_region);
+    EXPECT_EQ(w().pack(bad).status, region_status::stale_region);
   }
   EXPECT_EQ(w().destroy_region(root), region_status::is_root);
   EXPECT_EQ(w().allocate(r, 0).status, region_status::zero_size);
@@ -267,7 +272,7 @@ TEST_F(Soak, KeepsWhatManyWorkersWriteInRegionsOfAllSizes) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::calls_test
 
 int main(int argc, char** argv) {
   ::testing::InitGoogleTest(&argc, argv);

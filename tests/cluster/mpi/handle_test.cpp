@@ -9,7 +9,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::cluster {
+namespace quarry::cluster::handle_test {
 namespace {
 
 using Handles = Cluster;
@@ -83,7 +83,7 @@ TEST_F(Handles, ThrowWhatIsWrong) {
   EXPECT_THROW(child.create_child(), region_error);
   EXPECT_THROW(r.allocate(std::size_t{1} << 60), out_of_memory);
   EXPECT_THROW(r.send(count()), region_error);
-  EXPECT_THROW(region(w(), ~rid{0}), region_error);
+  EXPECT_THROW(region(w(), rid{~std::uint64_t{0}}), region_error);
 }
 
 TEST_F(Handles, KeepTheirResourceWhenTheyMove) {
@@ -127,4 +127,4 @@ TEST_F(Handles, PassARegionToAnotherWorkerWhole) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::handle_test

@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace quarry::cluster {
+namespace quarry::cluster::transfer_test {
 namespace {
 
 struct item {
@@ -362,4 +362,4 @@ TEST_F(Frees, OfAnothersObjectsReachTheirOwner) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::transfer_test

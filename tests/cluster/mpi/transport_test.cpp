@@ -7,7 +7,7 @@
 #include <random>
 #include <vector>
 
-namespace quarry::cluster::detail {
+namespace quarry::cluster::detail::transport_test {
 namespace {
 
 int rank() {
@@ -101,8 +101,8 @@ TEST(Mailbox, KeepsTheOrderOfEachSenderForMessagesOfAllSizes) {
     for (int to = 0; to < ranks(); ++to) {
       if (to == rank()) continue;
       message m;
-      m.from = static_cast<node>(rank());
-      m.to = static_cast<node>(to);
+      m.from = static_cast<node_id>(rank());
+      m.to = static_cast<node_id>(to);
       m.ticket = i;
       m.body.assign(size_of(i), i);
       mail.post(m.to, m);
@@ -117,7 +117,7 @@ TEST(Mailbox, KeepsTheOrderOfEachSenderForMessagesOfAllSizes) {
       pause.yield();
       continue;
     }
-    ASSERT_EQ(m.to, static_cast<node>(rank()));
+    ASSERT_EQ(m.to, static_cast<node_id>(rank()));
     const unsigned expected = next[m.from]++;
     ASSERT_EQ(m.ticket, expected);
     ASSERT_EQ(m.body, std::vector<std::uint64_t>(size_of(expected), expected));
@@ -148,8 +148,8 @@ TEST(Transfer, WritesTheBytesOfTheRangesAndNoOthers) {
       std::fill_n(covered.begin() + static_cast<std::ptrdiff_t>(at), n, true);
       at += n + random() % 9000;
     }
-    mpi_transfer sent(comm, direction::send, static_cast<node>(to), give, limits);
-    mpi_transfer got(comm, direction::receive, static_cast<node>(from), take, limits);
+    mpi_transfer sent(comm, direction::send, static_cast<node_id>(to), give, limits);
+    mpi_transfer got(comm, direction::receive, static_cast<node_id>(from), take, limits);
     back_off pause;
     for (bool a = false, b = false; !a || !b; pause.yield()) {
       a = sent.finished();
@@ -162,7 +162,7 @@ TEST(Transfer, WritesTheBytesOfTheRangesAndNoOthers) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster::detail
+}  // namespace quarry::cluster::detail::transport_test
 
 int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
