@@ -42,9 +42,10 @@ function(quarry_mpi_program name)
   add_executable(${name} ${ARGN})
   quarry_own(${name})
   target_link_libraries(${name} PRIVATE quarry::cluster GTest::gtest)
-  target_compile_options(${name} PRIVATE -UNDEBUG)
+  quarry_test_options(${name})
   target_include_directories(${name} PRIVATE
     "${PROJECT_SOURCE_DIR}/tests" "${PROJECT_SOURCE_DIR}/src")
   set_target_properties(${name} PROPERTIES
-    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests")
+    RUNTIME_OUTPUT_DIRECTORY "${PROJECT_BINARY_DIR}/bin/tests"
+    UNITY_BUILD "${QUARRY_UNITY}" UNITY_BUILD_BATCH_SIZE 0)
 endfunction()

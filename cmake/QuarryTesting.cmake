@@ -62,6 +62,11 @@ endfunction()
 # a label too. SERIAL: the test runs alone, because it measures or fills the host. Tests are
 # compiled with -Og: most spend more time in the compiler than running, and those that run long
 # spend their time in the executor, which has -O2.
+#
+# The CPU sources of a program are compiled as one unit, except *_unit.cpp: a unit instantiates
+# a template once for all tests. Each test source therefore has a namespace of its own. The tests
+# of a folder are one program if they link the same libraries. GPU programs are smaller, because a
+# CUDA error ends all tests of a process.
 function(quarry_test name)
   cmake_parse_arguments(PARSE_ARGV 1 arg "SERIAL;BOTH_BACKENDS" "TIMEOUT"
     "SOURCES;CUDA_SOURCES;LIBRARIES;LABELS")
@@ -90,6 +95,11 @@ function(quarry_test name)
 
   if(TARGET ${name})
     target_precompile_headers(${name} REUSE_FROM quarry_test_headers)
+    set_target_properties(${name} PROPERTIES
+      UNITY_BUILD "${QUARRY_UNITY}" UNITY_BUILD_BATCH_SIZE 0)
+    set(separate ${arg_SOURCES})
+    list(FILTER separate INCLUDE REGEX "_unit\\.cpp$")
+    set_source_files_properties(${separate} PROPERTIES SKIP_UNITY_BUILD_INCLUSION ON)
     gtest_discover_tests(${name}
       DISCOVERY_MODE PRE_TEST
       DISCOVERY_TIMEOUT 60

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+namespace barnes_hut_test {
 namespace {
 
 using namespace quarry;
@@ -116,3 +117,4 @@ TEST(BarnesHut, RejectsInvalidWorkerCountsAndAngles) {
 }
 
 }  // namespace
+}  // namespace barnes_hut_test

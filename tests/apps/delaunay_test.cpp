@@ -6,6 +6,7 @@
 
 #include <gtest/gtest.h>
 
+namespace delaunay_test {
 namespace {
 
 using namespace quarry;
@@ -133,3 +134,4 @@ TEST(Delaunay, RejectsInvalidOptions) {
 }
 
 }  // namespace
+}  // namespace delaunay_test

@@ -13,7 +13,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::apps {
+namespace quarry::apps::graph_test {
 namespace {
 
 using test_backend = default_backend;
@@ -196,4 +196,4 @@ TEST(GraphStore, AcceptsAnEmptyBatch) {
 }
 
 }  // namespace
-}  // namespace quarry::apps
+}  // namespace quarry::apps::graph_test

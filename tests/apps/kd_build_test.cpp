@@ -17,7 +17,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::apps {
+namespace quarry::apps::kd_build_test {
 namespace {
 
 using test_backend = default_backend;
@@ -209,4 +209,4 @@ TEST(KdBuild, BuildsTheStanfordBunny) {
 }
 
 }  // namespace
-}  // namespace quarry::apps
+}  // namespace quarry::apps::kd_build_test

@@ -8,6 +8,7 @@
 
 #include <set>
 
+namespace kd_rules_test {
 namespace {
 
 using namespace quarry::apps;
@@ -192,3 +193,4 @@ TEST_F(KdOracles, DetectByRaysTrianglesMissingFromRightChildren) {
 }
 
 }  // namespace
+}  // namespace kd_rules_test

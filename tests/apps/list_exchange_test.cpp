@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+namespace list_exchange_test {
 namespace {
 
 using namespace quarry;
@@ -40,3 +41,4 @@ TEST(ListExchange, DetectsANodeWithWrongWords) {
 }
 
 }  // namespace
+}  // namespace list_exchange_test

@@ -8,6 +8,7 @@
 
 #include <numeric>
 
+namespace mailbox_test {
 namespace {
 
 using namespace quarry;
@@ -82,3 +83,4 @@ TEST(PhaseClock, AttributesAllElapsedTime) {
 }
 
 }  // namespace
+}  // namespace mailbox_test

@@ -5,6 +5,7 @@
 
 #include <gtest/gtest.h>
 
+namespace mesh_test {
 namespace {
 
 using namespace quarry::apps;
@@ -134,3 +135,4 @@ TEST(MeshCheck, DetectsFaults) {
 }
 
 }  // namespace
+}  // namespace mesh_test

@@ -6,7 +6,7 @@
 #include "apps/delaunay/delaunay.hpp"
 #include "cluster/mpi/main.hpp"
 
-namespace quarry::cluster {
+namespace quarry::cluster::mpi_test {
 namespace {
 
 using Apps = Cluster;
@@ -52,7 +52,7 @@ TEST_F(Apps, TriangulatePoints) {
 }
 
 }  // namespace
-}  // namespace quarry::cluster
+}  // namespace quarry::cluster::mpi_test
 
 int main(int argc, char** argv) {
   using namespace quarry::cluster;

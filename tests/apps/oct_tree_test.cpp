@@ -6,6 +6,7 @@
 #include <map>
 #include <memory>
 
+namespace oct_tree_test {
 namespace {
 
 using namespace quarry::apps;
@@ -160,3 +161,4 @@ TEST(OctTree, GraftsTreesWithoutCopyingThem) {
 }
 
 }  // namespace
+}  // namespace oct_tree_test

@@ -6,6 +6,7 @@
 #include <set>
 #include <utility>
 
+namespace pairing_test {
 namespace {
 
 using namespace quarry::apps;
@@ -30,3 +31,4 @@ TEST(Pairing, PairsAllWorkersOnceAndEachAtMostOncePerStage) {
 }
 
 }  // namespace
+}  // namespace pairing_test

@@ -7,6 +7,7 @@
 
 #include <sstream>
 
+namespace picture_test {
 namespace {
 
 using namespace quarry::apps;
@@ -49,3 +50,4 @@ TEST(Picture, OmitsBodiesOutsideTheRadius) {
 }
 
 }  // namespace
+}  // namespace picture_test

@@ -5,6 +5,7 @@
 
 #include <set>
 
+namespace quadrants_test {
 namespace {
 
 using namespace quarry;
@@ -82,3 +83,4 @@ TEST(Quadrants, RequireAPowerOfFour) {
 }
 
 }  // namespace
+}  // namespace quadrants_test

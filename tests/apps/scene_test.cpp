@@ -9,6 +9,7 @@
 #include <sstream>
 #include <string>
 
+namespace scene_test {
 namespace {
 
 using namespace quarry::apps;
@@ -214,3 +215,4 @@ TEST(GeneratedScenes, RejectMoreTrianglesThanATreeCanHold) {
 }
 
 }  // namespace
+}  // namespace scene_test

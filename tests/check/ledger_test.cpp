@@ -5,7 +5,7 @@
 
 #include <gtest/gtest.h>
 
-namespace quarry {
+namespace quarry::ledger_test {
 namespace {
 
 TEST(Ledger, BumpCostsOneAtomicAndOneRoundTripPerLane) {
@@ -48,4 +48,4 @@ TEST(Ledger, PrintsExactRatios) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::ledger_test

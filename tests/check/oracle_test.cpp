@@ -4,7 +4,7 @@
 
 #include <mutants/broken_cells.hpp>
 
-namespace quarry {
+namespace quarry::oracle_test {
 namespace {
 
 using mutants::broken_cells;
@@ -62,4 +62,4 @@ TEST(Oracle, DetectsADeadlock) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::oracle_test

@@ -3,7 +3,7 @@
 #include "defects.hpp"
 #include "effort.hpp"
 
-namespace quarry {
+namespace quarry::published_test {
 namespace {
 
 template <allocator A>
@@ -48,4 +48,4 @@ TEST(PublishedCMalloc, AsPrintedFailsAtOnce) { expect_detected(defects::cmalloc_
 TEST(PublishedCFMalloc, AsPrintedFailsAtOnce) { expect_detected(defects::cfmalloc_as_printed); }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::published_test

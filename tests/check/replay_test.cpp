@@ -10,7 +10,7 @@
 #include <set>
 #include <vector>
 
-namespace quarry {
+namespace quarry::replay_test {
 namespace {
 
 using defects::only_b;
@@ -114,4 +114,4 @@ TEST(Trace, ContainsCallsStepsAndOutcome) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::replay_test

@@ -8,7 +8,7 @@
 #include <map>
 #include <set>
 
-namespace quarry {
+namespace quarry::script_test {
 namespace {
 
 constexpr abilities freeing = {.frees_one = true, .reuses = true};
@@ -156,4 +156,4 @@ TEST_F(ShadowHeap, RejectsThatAnOverwritingAllocatorReusesMemoryWithinACycle) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::script_test

@@ -8,7 +8,7 @@
 #include <mutants/repaired_cmalloc.hpp>
 #include <quarry/heap/named.hpp>
 
-namespace quarry {
+namespace quarry::survivors_test {
 namespace {
 
 using namespace mutants;
@@ -72,4 +72,4 @@ TEST(Survivors, EveryAllocatorOfTheLibraryWithAFullWarpOnSeveralBlocks) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::survivors_test

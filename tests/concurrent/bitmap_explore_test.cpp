@@ -11,6 +11,7 @@
 #include <cstdint>
 #include <string>
 
+namespace bitmap_explore_test {
 namespace {
 
 using quarry::bit_number;
@@ -264,3 +265,4 @@ TEST(BitmapCosts, OneLoadAndOneAtomicForSeveralBits) {
 }
 
 }  // namespace
+}  // namespace bitmap_explore_test

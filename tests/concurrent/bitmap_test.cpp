@@ -9,6 +9,7 @@
 #include <set>
 #include <vector>
 
+namespace bitmap_test {
 namespace {
 
 using quarry::bit_number;
@@ -256,3 +257,4 @@ TEST(BitmapInDeviceCode, ServesAsManyLanesAsItHasBits) {
 }
 
 }  // namespace
+}  // namespace bitmap_test

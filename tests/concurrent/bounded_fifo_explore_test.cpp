@@ -15,6 +15,7 @@
 #include <set>
 #include <string>
 
+namespace bounded_fifo_explore_test {
 namespace {
 
 using quarry::bounded_fifo;
@@ -258,3 +259,4 @@ TEST(BoundedFifoCosts, TwoLoadsIfTheQueueIsEmpty) { EXPECT_EQ(cost_of(0, 0, 1), 
 TEST(BoundedFifoCosts, ThreeLoadsIfTheQueueIsFull) { EXPECT_EQ(cost_of(4, 1, 0), (cost{3, 0})); }
 
 }  // namespace
+}  // namespace bounded_fifo_explore_test

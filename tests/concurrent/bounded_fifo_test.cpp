@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+namespace bounded_fifo_test {
 namespace {
 
 using quarry::bounded_fifo;
@@ -257,3 +258,4 @@ TEST(BoundedFifoInDeviceCode, KeepsTheOrderOfEachProducer) {
 }
 
 }  // namespace
+}  // namespace bounded_fifo_test

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <vector>
 
+namespace index_set_explore_test {
 namespace {
 
 using namespace quarry;
@@ -180,3 +181,4 @@ TEST(IndexSet, RefusesWhatItDoesNotHave) {
 }
 
 }  // namespace
+}  // namespace index_set_explore_test

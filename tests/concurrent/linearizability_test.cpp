@@ -3,6 +3,7 @@
 
 #include <gtest/gtest.h>
 
+namespace linearizability_test {
 namespace {
 
 using quarry::testing::history;
@@ -81,3 +82,4 @@ TEST(Linearizability, TerminatesQuicklyIfAllCallsOverlap) {
 }
 
 }  // namespace
+}  // namespace linearizability_test

@@ -9,6 +9,7 @@
 #include <limits>
 #include <vector>
 
+namespace bits_test {
 namespace {
 
 template <class T>
@@ -117,3 +118,4 @@ TEST(Sizes, SaturateInDeviceCode) {
 }
 
 }  // namespace
+}  // namespace bits_test

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <limits>
 
+namespace bytes_test {
 namespace {
 
 using quarry::bytes;
@@ -98,3 +99,4 @@ TEST(Bytes, WorksInDeviceCode) {
 }
 
 }  // namespace
+}  // namespace bytes_test

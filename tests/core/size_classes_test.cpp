@@ -9,6 +9,7 @@
 #include <array>
 #include <cstdint>
 
+namespace size_classes_test {
 namespace {
 
 using quarry::size_classes;
@@ -104,3 +105,4 @@ TEST(SizeClassesInDeviceCode, GiveTheSameResults) {
 }
 
 }  // namespace
+}  // namespace size_classes_test

@@ -9,6 +9,7 @@
 #include <cstdint>
 #include <type_traits>
 
+namespace strong_test {
 namespace {
 
 using quarry::strong;
@@ -111,3 +112,4 @@ TEST(Strong, WorksInDeviceCode) {
 }
 
 }  // namespace
+}  // namespace strong_test

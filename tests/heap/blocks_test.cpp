@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-namespace quarry {
+namespace quarry::blocks_test {
 namespace {
 
 using namespace quarry::testing;
@@ -260,4 +260,4 @@ TEST(HostCopies, OutsideThePoolThrow) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::blocks_test

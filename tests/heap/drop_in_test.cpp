@@ -8,6 +8,7 @@
 
 #include <cstdint>
 
+namespace drop_in_test {
 namespace {
 
 using namespace quarry;
@@ -79,3 +80,4 @@ TEST(DropIn, ThrowsIfInitIsCalledTwice) {
 }
 
 }  // namespace
+}  // namespace drop_in_test

@@ -7,7 +7,7 @@
 #include <cstdint>
 #include <string>
 
-namespace quarry {
+namespace quarry::failures_test {
 namespace {
 
 using namespace quarry::testing;
@@ -126,4 +126,4 @@ TEST(CheckEmpty, ThrowsIfBlocksAreLive) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::failures_test

@@ -12,7 +12,7 @@
 
 #include <cstdint>
 
-namespace quarry {
+namespace quarry::growth_explore_test {
 namespace {
 
 TEST(ExploreGrowingBump, SatisfiesTheContractOfBump) {
@@ -52,4 +52,4 @@ TEST(Growth, ThatFailsForLackOfMemoryLeavesTheHeapUnchanged) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::growth_explore_test

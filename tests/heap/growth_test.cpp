@@ -14,7 +14,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::growth_test {
 namespace {
 
 using namespace quarry::testing;
@@ -339,4 +339,4 @@ TEST(GrowingMemory, ThrowsIfTheAddressesCanNotBeReserved) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::growth_test

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::heap_test {
 namespace {
 
 using ::testing::IsSubstring;
@@ -215,4 +215,4 @@ TEST(Heap, OfWrapStartsAgainAtTheFront) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::heap_test

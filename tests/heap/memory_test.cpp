@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::memory_test {
 namespace {
 
 using namespace quarry::testing;
@@ -175,4 +175,4 @@ TEST(Heap, UsesMemoryOfCudaMallocAsync) {
 #endif
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::memory_test

@@ -10,7 +10,7 @@
 #include <numeric>
 #include <vector>
 
-namespace quarry {
+namespace quarry::statistics_test {
 namespace {
 
 using namespace quarry::testing;
@@ -97,4 +97,4 @@ TEST(Statistics, HaveTheLiveBlocksOfEachSizeClass) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::statistics_test

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::streams_test {
 namespace {
 
 using namespace quarry::testing;
@@ -134,4 +134,4 @@ TEST(StreamsOfAHeap, OrderGrowthBetweenKernels) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::streams_test

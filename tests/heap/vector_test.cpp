@@ -10,7 +10,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::vector_test {
 namespace {
 
 using namespace quarry::testing;
@@ -205,4 +205,4 @@ TYPED_TEST(Vector, ReportsAFailedAppendToAllLanesOfAWarp) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::vector_test

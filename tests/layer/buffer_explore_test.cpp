@@ -12,6 +12,7 @@
 
 #include <cstdint>
 
+namespace buffer_explore_test {
 namespace {
 
 using namespace quarry;
@@ -40,3 +41,4 @@ TEST(ExploreBuffer, OverSystemHeap) { explore<many_fifos<system_heap, 1>>(); }
 TEST(ExploreBuffer, BelowWarpAggregated) { explore<warp_aggregated<many_fifos<cfmalloc, 1>>>(); }
 
 }  // namespace
+}  // namespace buffer_explore_test

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+namespace buffer_resident_test {
 namespace {
 
 using namespace quarry;
@@ -80,3 +81,4 @@ TEST(BufferWithManyLanes, CallsTheUpstreamInEveryLaunchWithThe256BlocksOfThePape
 }
 
 }  // namespace
+}  // namespace buffer_resident_test

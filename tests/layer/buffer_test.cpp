@@ -12,6 +12,7 @@
 #include <cstdint>
 #include <vector>
 
+namespace buffer_test {
 namespace {
 
 using namespace quarry;
@@ -191,3 +192,4 @@ TEST(Buffer, PlacesItsWindowAroundTheBlocksOfTheSystemHeap) {
 }
 
 }  // namespace
+}  // namespace buffer_test

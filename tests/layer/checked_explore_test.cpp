@@ -21,6 +21,7 @@
 #include <utility>
 #include <vector>
 
+namespace checked_explore_test {
 namespace {
 
 using namespace quarry;
@@ -183,3 +184,4 @@ TEST(ExploreChecked, CountsEveryMisuseUnderEverySchedule) {
 }
 
 }  // namespace
+}  // namespace checked_explore_test

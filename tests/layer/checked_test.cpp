@@ -15,6 +15,7 @@
 #include <string>
 #include <vector>
 
+namespace checked_test {
 namespace {
 
 using namespace quarry;
@@ -462,3 +463,4 @@ TEST(CheckedHeap, DrainsTheLayersBelow) {
 }
 
 }  // namespace
+}  // namespace checked_test

@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string>
 
+namespace counted_explore_test {
 namespace {
 
 using namespace quarry;
@@ -117,3 +118,4 @@ TEST(ExploreCounted, OverBuffer) { explore<counted<buffer<system_heap, 2, 512>>>
 TEST(ExploreCounted, OverBump) { explore<counted<bump>>(); }
 
 }  // namespace
+}  // namespace counted_explore_test

@@ -14,6 +14,7 @@
 #include <cstdint>
 #include <vector>
 
+namespace counted_test {
 namespace {
 
 using namespace quarry;
@@ -148,3 +149,4 @@ TEST(CountedHeap, WritesItsCountsAsText) {
 }
 
 }  // namespace
+}  // namespace counted_test

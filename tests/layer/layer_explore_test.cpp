@@ -17,6 +17,7 @@
 #include <cstdint>
 #include <string>
 
+namespace layer_explore_test {
 namespace {
 
 using namespace quarry;
@@ -84,3 +85,4 @@ TEST(ExploreArena, OverBuffer) {
 }
 
 }  // namespace
+}  // namespace layer_explore_test

@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+namespace warp_aggregated_test {
 namespace {
 
 using namespace quarry;
@@ -114,3 +115,4 @@ TEST(WarpAggregated, ServesSomeLanesFromANearlyFullPool) {
 }
 
 }  // namespace
+}  // namespace warp_aggregated_test

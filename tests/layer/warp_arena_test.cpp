@@ -13,6 +13,7 @@
 #include <type_traits>
 #include <vector>
 
+namespace warp_arena_test {
 namespace {
 
 using namespace quarry;
@@ -247,3 +248,4 @@ TEST(ArenaPerWarp, ServesManyWarpsFromOnePool) {
 }
 
 }  // namespace
+}  // namespace warp_arena_test

@@ -11,6 +11,7 @@
 #include <type_traits>
 #include <vector>
 
+namespace xmalloc_test {
 namespace {
 
 using namespace quarry;
@@ -62,3 +63,4 @@ TEST_F(Xmc, ThrowsIfItsHeapWouldHaveToGrow) {
 }
 
 }  // namespace
+}  // namespace xmalloc_test

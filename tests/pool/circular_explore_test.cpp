@@ -9,7 +9,7 @@
 
 #include <cstdint>
 
-namespace quarry {
+namespace quarry::circular_explore_test {
 namespace {
 
 template <class Allocator>
@@ -30,4 +30,4 @@ TYPED_TEST(ExploreCircular, OverSeveralRegions) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::circular_explore_test

@@ -12,7 +12,7 @@
 #include <map>
 #include <vector>
 
-namespace quarry {
+namespace quarry::circular_test {
 namespace {
 
 struct chunk {
@@ -191,4 +191,4 @@ TYPED_TEST(Circular, FailsOnlyWhenThePoolIsFull) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::circular_test

@@ -12,7 +12,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::scatter_explore_test {
 namespace {
 
 using simt::global_thread;
@@ -172,4 +172,4 @@ TEST(ScatterExplored, FailsWithoutASearchAfterAFailedSearch) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::scatter_explore_test

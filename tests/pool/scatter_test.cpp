@@ -13,7 +13,7 @@
 #include <utility>
 #include <vector>
 
-namespace quarry {
+namespace quarry::scatter_test {
 namespace {
 
 using here = default_backend;
@@ -349,4 +349,4 @@ TEST(Scatter, NeedsLessThanOnePercentOfThePoolForMetadata) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::scatter_test

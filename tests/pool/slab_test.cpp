@@ -15,7 +15,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace quarry {
+namespace quarry::slab_test {
 namespace {
 
 using several_entries = basic_slab<slab_tuning{.small_shared_entries = 2,
@@ -238,4 +238,4 @@ TEST(Slab, RefusesFewWhenSizesDriftToEightKiB) {
 }
 
 }  // namespace
-}  // namespace quarry
+}  // namespace quarry::slab_test

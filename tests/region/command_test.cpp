@@ -14,6 +14,7 @@
 #include <string>
 #include <vector>
 
+namespace command_test {
 namespace {
 
 using namespace quarry::tool;
@@ -102,3 +103,4 @@ TEST_F(RegionCommand, SaysWhatIsWrongWithAFile) {
 }
 
 }  // namespace
+}  // namespace command_test

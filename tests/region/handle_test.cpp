@@ -8,6 +8,7 @@
 #include <string>
 #include <vector>
 
+namespace handle_test {
 namespace {
 
 using namespace quarry;
@@ -250,3 +251,4 @@ TEST(Region, KeepsItsResourceAndAllocatorsWhenItsHandleMoves) {
 }
 
 }  // namespace
+}  // namespace handle_test

@@ -7,6 +7,7 @@
 #include <thread>
 #include <vector>
 
+namespace heap_test {
 namespace {
 
 using namespace quarry;
@@ -59,3 +60,4 @@ TEST(RegionHeap, FreesObjectsOfOtherThreads) {
 }
 
 }  // namespace
+}  // namespace heap_test

@@ -10,6 +10,7 @@
 #include <memory>
 #include <string>
 
+namespace malloc_test {
 namespace {
 
 struct result {
@@ -139,3 +140,4 @@ TEST(RegionMalloc, AbortsAProgramThatFreesTwice) {
 }
 
 }  // namespace
+}  // namespace malloc_test

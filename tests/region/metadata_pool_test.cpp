@@ -7,6 +7,7 @@
 #include <set>
 #include <vector>
 
+namespace metadata_pool_test {
 namespace {
 
 using namespace quarry;
@@ -171,3 +172,4 @@ TEST(MetadataPool, ReportsPointersThatAreNoObject) {
 }
 
 }  // namespace
+}  // namespace metadata_pool_test

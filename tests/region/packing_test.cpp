@@ -5,6 +5,7 @@
 
 #include <random>
 
+namespace packing_test {
 namespace {
 
 using namespace quarry;
@@ -103,3 +104,4 @@ TEST(Packing, OmitsTheSlabsOfFreedObjects) {
 }
 
 }  // namespace
+}  // namespace packing_test

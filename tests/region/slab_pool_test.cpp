@@ -8,6 +8,7 @@
 #include <random>
 #include <set>
 
+namespace slab_pool_test {
 namespace {
 
 using namespace quarry;
@@ -204,3 +205,4 @@ TEST(SlabPool, ReportsABitThatIsNoSlot) {
 }
 
 }  // namespace
+}  // namespace slab_pool_test

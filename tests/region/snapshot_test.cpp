@@ -9,6 +9,7 @@
 #include <fstream>
 #include <random>
 
+namespace snapshot_test {
 namespace {
 
 using namespace quarry;
@@ -217,3 +218,4 @@ TEST_F(Snapshot, IsRejectedIfInconsistentUnderAValidChecksum) {
 }
 
 }  // namespace
+}  // namespace snapshot_test

@@ -9,6 +9,7 @@
 #include <random>
 #include <thread>
 
+namespace tree_test {
 namespace {
 
 using namespace quarry;
@@ -352,3 +353,4 @@ TEST(RegionTree, DestroysASharedRegionExactlyOnce) {
 }
 
 }  // namespace
+}  // namespace tree_test

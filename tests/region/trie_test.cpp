@@ -5,6 +5,7 @@
 
 #include <random>
 
+namespace trie_test {
 namespace {
 
 using namespace quarry;
@@ -123,3 +124,4 @@ TEST(Trie, ReportsAnEmptyNode) {
 }
 
 }  // namespace
+}  // namespace trie_test

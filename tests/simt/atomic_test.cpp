@@ -8,7 +8,7 @@
 
 #include <cstdint>
 
-namespace quarry::simt {
+namespace quarry::simt::atomic_test {
 namespace {
 
 using here = default_backend;
@@ -122,4 +122,4 @@ TEST(Atomic, ASpinLockBetweenLanesOfAWarpTerminates) {
 }
 
 }  // namespace
-}  // namespace quarry::simt
+}  // namespace quarry::simt::atomic_test

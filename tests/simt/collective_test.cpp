@@ -9,7 +9,7 @@
 #include <cstdint>
 #include <vector>
 
-namespace quarry::simt {
+namespace quarry::simt::collective_test {
 namespace {
 
 using here = default_backend;
@@ -246,4 +246,4 @@ TEST(Ids, AHostThreadIsAGridOfOneLane) {
 }
 
 }  // namespace
-}  // namespace quarry::simt
+}  // namespace quarry::simt::collective_test

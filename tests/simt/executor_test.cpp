@@ -12,7 +12,7 @@
 #include <thread>
 #include <vector>
 
-namespace quarry::simt {
+namespace quarry::simt::executor_test {
 namespace {
 
 using ::testing::IsSubstring;
@@ -179,4 +179,4 @@ TEST(Executor, MeasuresTheLongestChainOfRoundTripsThroughOtherLanes) {
 }
 
 }  // namespace
-}  // namespace quarry::simt
+}  // namespace quarry::simt::executor_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::simt {
+namespace quarry::simt::explore_test {
 namespace {
 
 using ::testing::IsSubstring;
@@ -203,4 +203,4 @@ TEST(Explorer, KeepsTheBarriersOfBlocksSeparate) {
 }
 
 }  // namespace
-}  // namespace quarry::simt
+}  // namespace quarry::simt::explore_test

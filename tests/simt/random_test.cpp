@@ -8,7 +8,7 @@
 #include <set>
 #include <vector>
 
-namespace quarry::simt {
+namespace quarry::simt::random_test {
 namespace {
 
 TEST(LaneRandom, SeedsGiveDifferentSequences) {
@@ -35,4 +35,4 @@ TEST(Scramble, IsABijectionOnASample) {
 }
 
 }  // namespace
-}  // namespace quarry::simt
+}  // namespace quarry::simt::random_test

@@ -16,7 +16,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::tool {
+namespace quarry::tool::children_test {
 namespace {
 
 enum class fault : std::uint8_t { hangs, crashes, throws };
@@ -148,11 +148,11 @@ TEST(BenchSlowFilter, SkipsMeasurementsOfTheSameCurveWithMoreWork) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::children_test
 
 int main(int argc, char** argv) {
   if (argc == 3 && argv[1] == quarry::tool::bench_child_command)
-    return quarry::tool::bench_child(argv[2], quarry::tool::run_faulty);
+    return quarry::tool::bench_child(argv[2], quarry::tool::children_test::run_faulty);
   ::testing::InitGoogleTest(&argc, argv);
   return RUN_ALL_TESTS();
 }

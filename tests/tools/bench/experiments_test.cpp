@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::tool {
+namespace quarry::tool::experiments_test {
 namespace {
 
 bench_scale scale_of(bool gpu, bool quick) {
@@ -405,4 +405,4 @@ TEST(BenchTables, HaveARowForEachXValueAndAColumnForEachCurve) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::experiments_test

@@ -10,7 +10,7 @@
 #include <string>
 #include <utility>
 
-namespace quarry::tool {
+namespace quarry::tool::json_test {
 namespace {
 
 using nlohmann::json;
@@ -137,4 +137,4 @@ TEST(BenchJson, KeepsTimesThatWereNotMeasured) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::json_test

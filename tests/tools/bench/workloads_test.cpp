@@ -18,7 +18,7 @@
 #include <string>
 #include <vector>
 
-namespace quarry::tool {
+namespace quarry::tool::workloads_test {
 namespace {
 
 template <defect Defect>
@@ -411,4 +411,4 @@ TEST(BenchSizes, DriftUpAndDown) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::workloads_test

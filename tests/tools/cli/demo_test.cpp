@@ -8,7 +8,7 @@
 
 #include <string>
 
-namespace quarry::tool {
+namespace quarry::tool::demo_test {
 namespace {
 
 template <defect Defect>
@@ -82,4 +82,4 @@ TEST(DemoSizes, CoverTheLargestRange) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::demo_test

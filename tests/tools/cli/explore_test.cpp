@@ -10,7 +10,7 @@
 
 #include <string>
 
-namespace quarry::tool {
+namespace quarry::tool::explore_test {
 namespace {
 
 template <defect Defect>
@@ -82,4 +82,4 @@ TEST(Explore, StopsAtItsTimeLimit) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::explore_test

@@ -8,7 +8,7 @@
 #include <string>
 #include <string_view>
 
-namespace quarry::tool {
+namespace quarry::tool::parse_test {
 namespace {
 
 template <class Parse>
@@ -109,4 +109,4 @@ TEST(Text, GroupsAndRoundsNumbers) {
 }
 
 }  // namespace
-}  // namespace quarry::tool
+}  // namespace quarry::tool::parse_test

@@ -13,6 +13,7 @@
 #include <tuple>
 #include <vector>
 
+namespace chart_test {
 namespace {
 
 using namespace quarry::tool;
@@ -185,3 +186,4 @@ TEST(SvgChart, DrawsChartsWithoutValues) {
 }
 
 }  // namespace
+}  // namespace chart_test

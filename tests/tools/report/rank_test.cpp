@@ -10,6 +10,7 @@
 #include <utility>
 #include <vector>
 
+namespace rank_test {
 namespace {
 
 using namespace quarry::tool;
@@ -188,3 +189,4 @@ TEST(ReportGrid, CommandsThatDifferInTheAllocatorAreMerged) {
 }
 
 }  // namespace
+}  // namespace rank_test
