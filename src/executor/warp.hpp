@@ -108,7 +108,9 @@ struct warp {
     if (pending_collective* p = find(like)) return *p;
     return pending[pending_count++] = like;
   }
-  void remove(pending_collective& p) { p = pending[--pending_count]; }
+  void remove(pending_collective& p) {
+    if (&p != &pending[--pending_count]) p = pending[pending_count];
+  }
 };
 
 }  // namespace quarry::simt::detail

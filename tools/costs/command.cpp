@@ -27,7 +27,7 @@ nlohmann::ordered_json to_json(const call_costs& c) {
 
 std::string title_of(const cost_case& c) {
   const std::string_view name = c.name;
-  if (name == "alone") return "alone: one lane requests 64 bytes";
+  if (name == "lone") return "lone: one lane requests 64 bytes";
   if (name == "equal") return "equal: the 32 lanes of a warp request 64 bytes each";
   return "mixed: the 32 lanes of a warp request 16 to 1024 bytes, powers of two in turn";
 }

@@ -67,7 +67,7 @@ exploration explore_one(std::string_view name, const explore_options& o, progres
   return explore_in_portions(e, explorer_of(name), listen);
 }
 
-nlohmann::ordered_json as_json_explore(std::string_view name, const exploration& found) {
+nlohmann::ordered_json explore_json(std::string_view name, const exploration& found) {
   nlohmann::ordered_json j;
   j["name"] = name;
   j["ok"] = !found.first.has_value();
@@ -98,7 +98,7 @@ int explore(const explore_options& o, const std::vector<std::string_view>& names
   for (std::size_t i = 0; i < names.size(); ++i) {
     const exploration found = explore_one(names[i], o, bar, span * static_cast<double>(i), span);
     ok = ok && !found.first;
-    results.push_back(as_json_explore(names[i], found));
+    results.push_back(explore_json(names[i], found));
     bar.clear();
     if (o.json) continue;
     fmt::print("{}", outcome_text(names[i], found));

@@ -75,7 +75,7 @@ map_caption caption_of(const map_options& o, const picture& p) {
   return c;
 }
 
-nlohmann::ordered_json as_json_map(const map_options& o, const picture& p) {
+nlohmann::ordered_json map_json(const map_options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   const auto known = [](const auto& n) {
     return n ? nlohmann::ordered_json(*n) : nlohmann::ordered_json();
@@ -107,7 +107,7 @@ nlohmann::ordered_json as_json_map(const map_options& o, const picture& p) {
 }
 
 /// Prints statistics by kind of piece and by size class.
-void print_table_map(const map_options& o, const picture& p) {
+void print_map_table(const map_options& o, const picture& p) {
   const heap_statistics& s = p.result.statistics;
   const map_caption caption = caption_of(o, p);
   fmt::print("{}\n{}\n{}\n\n", caption.title, caption.workload, caption.figures);
@@ -162,9 +162,9 @@ int run_map(const map_options& o) {
   if (!o.output.empty()) write_map(o, p);
   if (!o.out.empty()) append_record(o, p, file);
   if (o.json)
-    fmt::print("{}\n", as_json_map(o, p).dump(2));
+    fmt::print("{}\n", map_json(o, p).dump(2));
   else
-    print_table_map(o, p);
+    print_map_table(o, p);
   if (p.result.problem.empty()) return exit_success;
   fmt::print(stderr, "quarry: the heap metadata is inconsistent: {}\n", p.result.problem);
   return exit_check_failed;

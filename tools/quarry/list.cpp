@@ -33,8 +33,7 @@ std::optional<std::uint64_t> metadata_beside(bytes pool) {
 }
 
 template <class Allocator>
-nlohmann::ordered_json as_json_list(const named_allocator<Allocator>& entry,
-                                    const list_options& o) {
+nlohmann::ordered_json list_json(const named_allocator<Allocator>& entry, const list_options& o) {
   constexpr abilities can = Allocator::can;
   nlohmann::ordered_json j;
   j["name"] = entry.name;
@@ -62,7 +61,7 @@ void print_json_list(const list_options& o) {
   out["pool_bytes"] = o.pool.value();
   out["registers_compiler"] = register_compiler();
   out["allocators"] = nlohmann::ordered_json::array();
-  for_each_allocator([&](auto entry) { out["allocators"].push_back(as_json_list(entry, o)); });
+  for_each_allocator([&](auto entry) { out["allocators"].push_back(list_json(entry, o)); });
   fmt::print("{}\n", out.dump(2));
 }
 

@@ -114,7 +114,7 @@ void print(const figure& f) {
   fmt::print("{}\n", t.text());
 }
 
-nlohmann::ordered_json as_json_fragmentation(const figure& f) {
+nlohmann::ordered_json fragmentation_json(const figure& f) {
   nlohmann::ordered_json out;
   out["workload"] = f.name;
   for (const sample& s : f.samples)
@@ -209,7 +209,7 @@ int run_fragmentation(const fragmentation_options& o) {
   nlohmann::ordered_json all = nlohmann::ordered_json::array();
   for (const figure& f : figures)
     if (o.json)
-      all.push_back(as_json_fragmentation(f));
+      all.push_back(fragmentation_json(f));
     else
       print(f);
   if (o.json) fmt::print("{}\n", all.dump(2));

@@ -3,7 +3,7 @@
 /// cost_ledger: the cost of malloc and free of an allocator as exact counts, without times.
 ///
 /// There are three cases. Before each, the pool serves one round of requests:
-///   alone   a lone lane, 64 bytes
+///   lone    a lone lane, 64 bytes
 ///   equal   a full warp, 64 bytes per lane
 ///   mixed   a full warp, 16 to 1024 bytes: the seven powers of two in turn
 /// All lanes call malloc together, then all call free, if the allocator supports it. The kernels
@@ -47,7 +47,7 @@ struct cost_case {
 };
 
 struct cost_ledger {
-  std::array<cost_case, 3> cases;  // alone, equal, mixed
+  std::array<cost_case, 3> cases;  // lone, equal, mixed
 };
 
 /// Returns: total / calls as a fraction: "2", "33/32"; "-" if there are no calls.
@@ -119,7 +119,7 @@ template <allocator A>
 cost_ledger measure_costs(std::uint64_t pool_bytes = std::uint64_t{1} << 20) {
   constexpr unsigned rounds = 8;
   const allocator_sandbox<A> sandbox(std::max<std::uint64_t>(pool_bytes, A::can.min_pool));
-  cost_ledger ledger{{cost_case{"alone", 1, {}, {}}, cost_case{"equal", 32, {}, {}},
+  cost_ledger ledger{{cost_case{"lone", 1, {}, {}}, cost_case{"equal", 32, {}, {}},
                       cost_case{"mixed", 32, {}, {}}}};
   for (cost_case& c : ledger.cases) {
     sandbox.reset();

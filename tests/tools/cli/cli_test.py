@@ -126,12 +126,12 @@ class Costs(unittest.TestCase):
                          by_name["AtomicMalloc"]["equal"]["malloc"]["calls"])
         self.assertEqual(by_name["AtomicMalloc-warp"]["equal"]["malloc"]["atomics"] * 32,
                          by_name["AtomicMalloc-warp"]["equal"]["malloc"]["calls"])
-        self.assertIsNone(by_name["AtomicMalloc"]["alone"]["free"])
+        self.assertIsNone(by_name["AtomicMalloc"]["lone"]["free"])
 
     def test_table(self):
         result = quarry("costs")
         self.assertEqual(result.returncode, 0)
-        for case in ("alone:", "equal:", "mixed:"):
+        for case in ("lone:", "equal:", "mixed:"):
             self.assertIn("\n" + case, result.stdout)
         for name in names():
             self.assertEqual(result.stdout.count(f"\n{name} "), 3, name)
