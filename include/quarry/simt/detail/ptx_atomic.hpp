@@ -71,22 +71,26 @@
     }                                                                             \
     return old;                                                                   \
   }
-/// The operation `name` without a result: the lane does not wait for memory.
-#define QUARRY_PTX_POST(name, narrow, wide, intrinsic)             \
-  __device__ static void name(T* word, T v, std::memory_order o) { \
-    if (o == std::memory_order_relaxed) {                          \
-      (void)intrinsic(global<plain>(word), static_cast<plain>(v)); \
-    } else if constexpr (sizeof(T) == 4) {                         \
-      QUARRY_PTX_ORDERED(o, "red", "." narrow " [%0], %1;",        \
-                         :                                         \
-                         : "l"(address(word)), "r"(v)              \
-                         : "memory")                               \
-    } else {                                                       \
-      QUARRY_PTX_ORDERED(o, "red", "." wide " [%0], %1;",          \
-                         :                                         \
-                         : "l"(address(word)), "l"(v)              \
-                         : "memory")                               \
-    }                                                              \
+/// The operation `name` without a result: the lane does not wait for memory. PTX has no `red` that
+/// acquires; such an order uses `with_result`. The compiler sees all branches in a build without
+/// optimization.
+#define QUARRY_PTX_POST(name, with_result, narrow, wide, intrinsic) \
+  __device__ static void name(T* word, T v, std::memory_order o) {  \
+    if (o == std::memory_order_relaxed) {                           \
+      (void)intrinsic(global<plain>(word), static_cast<plain>(v));  \
+    } else if (o != std::memory_order_release) {                    \
+      (void)with_result(word, v, o);                                \
+    } else if constexpr (sizeof(T) == 4) {                          \
+      asm volatile("red.release.gpu.global." narrow " [%0], %1;"    \
+                   :                                                \
+                   : "l"(address(word)), "r"(v)                     \
+                   : "memory");                                     \
+    } else {                                                        \
+      asm volatile("red.release.gpu.global." wide " [%0], %1;"      \
+                   :                                                \
+                   : "l"(address(word)), "l"(v)                     \
+                   : "memory");                                     \
+    }                                                               \
   }
 
 namespace quarry::simt {
@@ -152,9 +156,9 @@ struct ptx_atomic {
   __device__ static T fetch_max(T* word, T v, std::memory_order o) {
     return std::is_signed_v<T> ? signed_max(word, v, o) : unsigned_max(word, v, o);
   }
-  QUARRY_PTX_POST(add, "add.u32", "add.u64", atomicAdd)
-  QUARRY_PTX_POST(bit_and, "and.b32", "and.b64", atomicAnd)
-  QUARRY_PTX_POST(bit_or, "or.b32", "or.b64", atomicOr)
+  QUARRY_PTX_POST(add, fetch_add, "add.u32", "add.u64", atomicAdd)
+  QUARRY_PTX_POST(bit_and, fetch_and, "and.b32", "and.b64", atomicAnd)
+  QUARRY_PTX_POST(bit_or, fetch_or, "or.b32", "or.b64", atomicOr)
 
  private:
   // The parameter types of CUDA's intrinsics.
