@@ -8,12 +8,15 @@
 ///
 /// Errors name the file and the line. docs/dependencies.md explains why no library is used.
 
+#include "apps/scene/number.hpp"
 #include "apps/scene/scene.hpp"
 
 #include <algorithm>
 #include <charconv>
+#include <cmath>
 #include <cstdint>
 #include <istream>
+#include <optional>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -45,7 +48,7 @@ class obj_reader {
   bool next_line(std::string& line) {
     line.clear();
     for (std::string part; std::getline(*in_, part);) {
-      ++line_;
+      if (++line_ == 1 && part.starts_with("\xef\xbb\xbf")) part.erase(0, 3);  // byte-order mark
       while (!part.empty() && (part.back() == '\r' || part.back() == ' ')) part.pop_back();
       const bool continues = !part.empty() && part.back() == '\\';
       if (continues) part.back() = ' ';
@@ -65,11 +68,9 @@ class obj_reader {
   }
 
   float number(std::string_view text) const {
-    float value = 0;
-    const auto [end, problem] = std::from_chars(text.data(), text.data() + text.size(), value);
-    if (problem != std::errc() || end != text.data() + text.size())
-      fail("'" + std::string(text) + "' is not a number");
-    return value;
+    const std::optional<double> value = parse_number(text);
+    if (!value || std::isinf(to_float(*value))) fail("'" + std::string(text) + "' is not a number");
+    return to_float(*value);
   }
 
   void read_point() {

@@ -15,6 +15,7 @@
 /// `face`, in any numeric type, and ignores other properties and elements. Errors name the line, or
 /// the number of the element in binary data. docs/dependencies.md explains why no library is used.
 
+#include "apps/scene/number.hpp"
 #include "apps/scene/scene.hpp"
 
 #include <algorithm>
@@ -24,6 +25,7 @@
 #include <cstdint>
 #include <cstring>
 #include <istream>
+#include <optional>
 #include <sstream>
 #include <string>
 #include <string_view>
@@ -53,6 +55,7 @@ class ply_reader {
   scene read() {
     read_header();
     for (const ply_element& e : elements_) read_element(e);
+    expect_end();
     check_scene(scene_);
     return std::move(scene_);
   }
@@ -87,7 +90,12 @@ class ply_reader {
         read_format(words), has_format = true;
       } else if (kind == "element") {
         ply_element e;
-        if (!(words >> e.name >> e.count)) fail("expected 'element NAME COUNT'");
+        std::string count;
+        words >> e.name >> count;
+        const char* const end = count.data() + count.size();
+        const auto [read, problem] = std::from_chars(count.data(), end, e.count);
+        if (problem != std::errc() || read != end || has_more(words))
+          fail("expected 'element NAME COUNT'");
         elements_.push_back(std::move(e));
       } else if (kind == "property") {
         read_property(words);
@@ -96,6 +104,15 @@ class ply_reader {
       }
     }
     if (!has_format) fail("the header has no format");
+    for (const ply_element& e : elements_)
+      if (e.properties.empty() && e.count != 0)
+        fail("element " + e.name + " has no properties, but " + std::to_string(e.count) +
+             " entries");
+  }
+
+  static bool has_more(std::istream& words) {
+    std::string more;
+    return static_cast<bool>(words >> more);
   }
 
   void read_format(std::istream& words) {
@@ -110,6 +127,10 @@ class ply_reader {
     } else {
       fail("format '" + name + "' is not ascii, binary_little_endian or binary_big_endian");
     }
+    std::string version;
+    words >> version;
+    if (version != "1.0" || has_more(words))
+      fail("version '" + version + "' of the format is not 1.0");
   }
 
   ply_type read_type(std::istream& words) const {
@@ -138,6 +159,7 @@ class ply_reader {
     }
     p.type = read_type(words);
     if (!(words >> p.name)) fail("property without a name");
+    if (has_more(words)) fail("words follow the name of the property");
     elements_.back().properties.push_back(std::move(p));
   }
 
@@ -146,8 +168,8 @@ class ply_reader {
   void read_element(const ply_element& e) {
     const bool points = e.name == "vertex";
     const bool faces = e.name == "face";
-    if (points) check_has(e, {"x", "y", "z"});
-    if (faces) check_has(e, {"vertex_indices", "vertex_index"}, 1);
+    if (points) check_has(e, {"x", "y", "z"}, false);
+    if (faces) check_has(e, {"vertex_indices", "vertex_index"}, true, 1);
     for (std::uint64_t i = 0; i < e.count; ++i) {
       begin_element(e, i);
       scene_point p;
@@ -155,12 +177,28 @@ class ply_reader {
         const bool indices = faces && property.list && is_index_list(property.name);
         const double value = read_values(property, indices);
         if (!points || property.list) continue;
-        if (property.name == "x") p.x = static_cast<float>(value);
-        if (property.name == "y") p.y = static_cast<float>(value);
-        if (property.name == "z") p.z = static_cast<float>(value);
+        if (property.name == "x") p.x = to_float(value);
+        if (property.name == "y") p.y = to_float(value);
+        if (property.name == "z") p.z = to_float(value);
       }
       if (points) scene_.points.push_back(p);
       if (faces) add_face();
+      if (form_ == form::text && rest_.find_first_not_of(" \t") != std::string_view::npos)
+        fail("the line has too many numbers");
+    }
+    has_points_ = has_points_ || points;
+  }
+
+  void expect_end() {
+    if (form_ == form::text) {
+      for (std::string line; std::getline(*in_, line);) {
+        place_ = std::to_string(++line_) + ": ";
+        if (line.find_first_not_of(" \t\r") != std::string::npos)
+          fail("text follows the last element");
+      }
+    } else if (char next = 0; in_->get(next)) {
+      place_ = " ";
+      fail("bytes follow the last element");
     }
   }
 
@@ -168,17 +206,22 @@ class ply_reader {
     return name == "vertex_indices" || name == "vertex_index";
   }
 
-  /// Fails unless the element has all of the named properties, or at least `enough` of them.
-  void check_has(const ply_element& e, const std::vector<std::string_view>& names,
+  /// Fails unless the element has all of the named properties, or at least `enough` of them, all as
+  /// lists or none.
+  void check_has(const ply_element& e, const std::vector<std::string_view>& names, bool as_lists,
                  std::size_t enough = 0) {
     std::size_t found = 0;
-    for (const std::string_view name : names)
-      found += std::any_of(e.properties.begin(), e.properties.end(),
-                           [&](const ply_property& p) { return p.name == name; });
+    place_ = " ";
+    for (const ply_property& p : e.properties) {
+      if (std::find(names.begin(), names.end(), p.name) == names.end()) continue;
+      if (p.list != as_lists)
+        fail("property " + p.name + " of element " + e.name +
+             (as_lists ? " is not a list" : " is a list"));
+      ++found;
+    }
     if (found >= (enough == 0 ? names.size() : enough)) return;
     std::string text;
     for (const std::string_view name : names) text += " " + std::string(name);
-    place_ = " ";
     fail("element " + e.name + " lacks one of the properties" + text);
   }
 
@@ -217,15 +260,16 @@ class ply_reader {
 
   void add_face() {
     if (corners_.size() < 3) fail("a face needs at least three corners");
+    // Faces may precede the points; check_scene() then checks the indices.
     for (const std::uint32_t c : corners_)
-      if (c >= scene_.points.size())
+      if (has_points_ && c >= scene_.points.size())
         fail("point index " + std::to_string(c) + " is out of range; the file has " +
              std::to_string(scene_.points.size()) + " points, numbered from 0");
     scene_.add_polygon(corners_);
   }
 
   double read_number(ply_type type) {
-    if (form_ == form::text) return read_text();
+    if (form_ == form::text) return read_text(type);
     switch (type) {
       case ply_type::i8: return read_bytes<std::int8_t>();
       case ply_type::u8: return read_bytes<std::uint8_t>();
@@ -239,16 +283,26 @@ class ply_reader {
     return 0;
   }
 
-  double read_text() {
+  /// Whether a value of an integer type can be `value`.
+  static bool fits(ply_type type, double value) {
+    static constexpr double min[] = {-128, 0, -32768, 0, -2147483648.0, 0};
+    static constexpr double max[] = {127, 255, 32767, 65535, 2147483647.0, 4294967295.0};
+    const auto i = static_cast<std::size_t>(type);
+    return i >= std::size(min) ||
+           (value == std::floor(value) && value >= min[i] && value <= max[i]);
+  }
+
+  double read_text(ply_type type) {
     const std::size_t begin = std::min(rest_.find_first_not_of(" \t"), rest_.size());
     const std::size_t end = std::min(rest_.find_first_of(" \t", begin), rest_.size());
     if (begin == end) fail("the line has too few numbers");
-    double value = 0;
-    const auto [read, problem] = std::from_chars(rest_.data() + begin, rest_.data() + end, value);
-    if (problem != std::errc() || read != rest_.data() + end)
-      fail("'" + std::string(rest_.substr(begin, end - begin)) + "' is not a number");
+    const std::string_view word = rest_.substr(begin, end - begin);
+    const std::optional<double> value = parse_number(word);
+    if (!value) fail("'" + std::string(word) + "' is not a number");
+    if (!fits(type, *value))
+      fail("'" + std::string(word) + "' is not a number of the property's type");
     rest_.remove_prefix(end);
-    return value;
+    return *value;
   }
 
   template <class T>
@@ -266,6 +320,7 @@ class ply_reader {
   scene scene_;
   std::vector<ply_element> elements_;
   form form_ = form::text;
+  bool has_points_ = false;  // the points have been read
   std::uint64_t line_ = 0;
   std::string place_;  // position for messages: "12: " or " face 3 of 10: "
   std::string text_;

@@ -30,6 +30,8 @@ struct scene_triangle {
 struct scene {
   /// The largest mesh for which the costs of a kd-tree fit 64 bits (kd_tree/rules.hpp).
   static constexpr std::uint32_t max_triangles = 1u << 22;
+  /// Areas of boxes, times the number of triangles, are finite floats up to this coordinate.
+  static constexpr float max_coordinate = 1e15f;
 
   std::string name;
   std::vector<scene_point> points;
@@ -47,8 +49,8 @@ struct scene {
   }
 };
 
-/// Throws scene_error if the mesh is empty or too large, a coordinate is not finite, or an index is
-/// out of range.
+/// Throws scene_error if the mesh is empty or too large, a coordinate is not finite or so large
+/// that areas overflow, or an index is out of range.
 inline void check_scene(const scene& s) {
   if (s.triangles.empty()) throw scene_error(s.name + ": no triangles");
   if (s.triangles.size() > scene::max_triangles)
@@ -56,9 +58,9 @@ inline void check_scene(const scene& s) {
                       " triangles; the maximum is " + std::to_string(scene::max_triangles));
   for (std::size_t i = 0; i < s.points.size(); ++i)
     for (unsigned axis = 0; axis < 3; ++axis)
-      if (!std::isfinite(s.points[i][axis]))
+      if (!(std::abs(s.points[i][axis]) <= scene::max_coordinate))
         throw scene_error(s.name + ": point " + std::to_string(i + 1) +
-                          " has a coordinate that is not finite");
+                          " has a coordinate that is not between -1e15 and 1e15");
   for (std::size_t i = 0; i < s.triangles.size(); ++i)
     for (const std::uint32_t corner : s.triangles[i].corner)
       if (corner >= s.points.size())

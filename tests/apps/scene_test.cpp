@@ -63,6 +63,24 @@ TEST(Obj, ReadsContinuationLinesAndCarriageReturns) {
   EXPECT_EQ(s.size(), 1u);
 }
 
+TEST(Obj, ReadsEveryFormOfANumberAndAByteOrderMark) {
+  const scene s = obj("\xef\xbb\xbfv 1e-50 +1 -1e-400\nv +.5 1. 1E+2\nv 1 0 0\nf 1 2 3\n");
+  ASSERT_EQ(s.points.size(), 3u);
+  EXPECT_EQ(s.points[0].x, 0.0f);
+  EXPECT_EQ(s.points[0].y, 1.0f);
+  EXPECT_EQ(s.points[0].z, 0.0f);
+  EXPECT_EQ(s.points[1].x, 0.5f);
+  EXPECT_EQ(s.points[1].z, 100.0f);
+  for (const char* bad : {"+-1", "++1", "1e400", "1e39", "1e", "+", "0x10", "1,5"})
+    EXPECT_EQ(message_of(obj, std::string("v 0 0 ") + bad + "\n"),
+              "a.obj:1: '" + std::string(bad) + "' is not a number");
+}
+
+TEST(Obj, RejectsCoordinatesWhoseAreasOverflow) {
+  EXPECT_EQ(message_of(obj, "v 1e38 0 0\nv 0 1e38 0\nv 0 0 1\nf 1 2 3\n"),
+            "a.obj: point 1 has a coordinate that is not between -1e15 and 1e15");
+}
+
 TEST(Obj, ReportsErrorsWithTheirLine) {
   EXPECT_EQ(message_of(obj, square + "f 1 2 5\n"),
             "a.obj:5: point index 5 is out of range; the file has 4 points before this line");
@@ -77,7 +95,7 @@ TEST(Obj, ReportsErrorsWithTheirLine) {
   EXPECT_EQ(message_of(obj, "v 0 0 1e99\n"), "a.obj:1: '1e99' is not a number");
   EXPECT_EQ(message_of(obj, square), "a.obj: no triangles");
   EXPECT_EQ(message_of(obj, "v 0 0 nan\nv 1 0 0\nv 0 1 0\nf 1 2 3\n"),
-            "a.obj: point 1 has a coordinate that is not finite");
+            "a.obj: point 1 has a coordinate that is not between -1e15 and 1e15");
 }
 
 std::string header(const std::string& form, int points = 4, int faces = 1) {
@@ -174,6 +192,47 @@ TEST(Ply, ReportsErrorsWithTheirLineOrElement) {
             "a.ply: face 1 of 1: unexpected end of file");
   EXPECT_EQ(message_of(ply, whole.substr(0, whole.size() - 20)),
             "a.ply: vertex 4 of 4: unexpected end of file");
+}
+
+TEST(Ply, ReadsFacesBeforePoints) {
+  const std::string start =
+      "ply\nformat ascii 1.0\nelement face 1\nproperty list uchar int vertex_indices\n"
+      "element vertex 3\nproperty float x\nproperty float y\nproperty float z\nend_header\n";
+  expect_corners(ply(start + "3 2 1 0\n0 0 0\n1 0 0\n0 1 0\n"), 0, 2, 1, 0);
+  EXPECT_EQ(message_of(ply, start + "3 2 1 3\n0 0 0\n1 0 0\n0 1 0\n"),
+            "a.ply: triangle 1 references point 4 of 3");
+}
+
+TEST(Ply, RejectsWhatTheHeaderDoesNotDescribe) {
+  const auto header_with = [](const std::string& element) {
+    return "ply\nformat ascii 1.0\n" + element + "end_header\n";
+  };
+  const std::string points = "0 0 0 0\n0 1 0 0\n0 1 1 0\n0 0 1 0\n";
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "4 0 1 2 3\n5\n"),
+            "a.ply:17: text follows the last element");
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "4 0 1 2 3\n \r\n\n"), "");
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "4 0 1 2 3 4\n"),
+            "a.ply:16: the line has too many numbers");
+  EXPECT_EQ(message_of(ply, header("ascii") + points + "3.9 0 1 2\n"),
+            "a.ply:16: '3.9' is not a number of the property's type");
+  EXPECT_EQ(message_of(ply, header("ascii") + "256 0 0 0\n"),
+            "a.ply:12: '256' is not a number of the property's type");
+  EXPECT_EQ(message_of(ply, binary_square(false) + "x"), "a.ply: bytes follow the last element");
+  EXPECT_EQ(message_of(ply, "ply\nformat ascii 9.7\n"),
+            "a.ply:2: version '9.7' of the format is not 1.0");
+  for (const char* count : {"-1", "1.5", "18446744073709551616", "3 4", ""})
+    EXPECT_EQ(message_of(ply, header_with("element vertex " + std::string(count) + "\n")),
+              "a.ply:3: expected 'element NAME COUNT'")
+        << count;
+  EXPECT_EQ(message_of(ply, header_with("element vertex 1\nproperty list uchar float x\nproperty "
+                                        "float y\nproperty float z\n")),
+            "a.ply: property x of element vertex is a list");
+  EXPECT_EQ(message_of(ply, header_with("element face 1\nproperty int vertex_index\n")),
+            "a.ply: property vertex_index of element face is not a list");
+  EXPECT_EQ(message_of(ply,
+                       "ply\nformat binary_little_endian 1.0\nelement x 18446744073709551615\n"
+                       "end_header\n"),
+            "a.ply:4: element x has no properties, but 18446744073709551615 entries");
 }
 
 TEST(SceneFile, SelectsTheReaderByExtension) {
