@@ -5,6 +5,7 @@
 
 #include <mutants/broken_cells.hpp>
 #include <mutants/repaired_cmalloc.hpp>
+#include <quarry/pool/bump.hpp>
 
 #include <algorithm>
 #include <set>
@@ -74,11 +75,16 @@ TEST(Replay, ATokenIsReadAsItWasWritten) {
   EXPECT_EQ(trial::from_token(t.to_token()).to_token(), t.to_token());
 }
 TEST(Replay, AnInvalidTokenThrowsWithAReason) {
-  for (const char* text :
-       {"", "nonsense", "2-s1", "1-", "1-s", "1-sxyz", "1-l0", "1-l99999", "1-q7", "1-s1-kxy"}) {
+  for (const char* text : {"", "nonsense", "2-s1", "1-", "1-s", "1-sxyz", "1-l0", "1-l99999",
+                           "1-q7", "1-s1-kxy", "1-m0", "1-m63", "1-m1073741825", "1-d1-c4097"}) {
     if (std::string(text) == "1-") continue;  // all defaults
     EXPECT_THROW(trial::from_token(text), error) << text;
   }
+}
+
+TEST(Replay, RejectsAPoolWithoutMemory) {
+  EXPECT_THROW(allocator_explorer<bump>({.pool_bytes = 0}).run(), error);
+  EXPECT_THROW(allocator_explorer<bump>().replay(trial{.pool_bytes = 0}), error);
 }
 
 TEST(Minimise, TheSmallScriptFailsAndIsNotLonger) {

@@ -12,6 +12,7 @@
 
 #include <limits>
 #include <memory>
+#include <optional>
 #include <vector>
 
 namespace quarry::tool {
@@ -20,7 +21,6 @@ namespace {
 constexpr std::uint64_t max_explored_lanes = 1024;
 constexpr std::uint64_t default_schedules = 200'000;
 constexpr std::uint64_t all_schedules = std::numeric_limits<std::uint64_t>::max();
-constexpr std::uint64_t max_pool = std::uint64_t{1} << 30;
 
 struct explore_options {
   std::string allocator;
@@ -32,7 +32,7 @@ struct explore_options {
   bytes pool = 1_KiB;
   double seconds = 0;
   std::string strategy = "both";
-  std::string token;
+  std::optional<trial> replayed;
   bool json = false;
 };
 
@@ -113,18 +113,18 @@ int explore(const explore_options& o, const std::vector<std::string_view>& names
 trial read_token(const std::string& token) {
   try {
     trial t = trial::from_token(token);
-    if (t.bounds.lanes > max_explored_lanes || t.pool_bytes > max_pool)
-      throw error("the pool or the grid is too large");
+    if (t.bounds.lanes > max_explored_lanes)
+      throw error(
+          fmt::format("\"{}\": the grid has more than {} lanes", token, max_explored_lanes));
     return t;
   } catch (const error& e) {
-    throw input_error(fmt::format("--replay: {}", e.what()));
+    throw input_error(e.what());
   }
 }
 
-int replay(const explore_options& o, const std::vector<std::string_view>& names) {
+int replay(const explore_options& o, const trial& t, const std::vector<std::string_view>& names) {
   if (names.size() != 1)
     throw input_error("--replay needs one allocator: the one that the token was printed for");
-  const trial t = read_token(o.token);
   std::vector<std::string> lines;
   const replay_result result = replay_trial(names[0], t, [&](const std::string& line) {
     if (o.json)
@@ -163,7 +163,7 @@ void add_explore(const command_line& app, action& chosen) {
              "T");
   const auto pool = [](const std::string& text) {
     const bytes n = parse_size(text);
-    if (n.value() < 64 || n.value() > max_pool)
+    if (n.value() < trial::min_pool_bytes || n.value() > trial::max_pool_bytes)
       throw input_error("the pool must have 64 B to 1 GiB");
     return n;
   };
@@ -171,8 +171,8 @@ void add_explore(const command_line& app, action& chosen) {
              "Maximum pool size; small pools run full (default 1K)", "SIZE");
   add_choice(command, "--strategy", o->strategy, {"random", "pct", "both", "lockstep"},
              "Scheduling strategy (default both: random and pct)");
-  command.add_option("--replay", o->token, "Replay the schedule of this token and print its trace",
-                     "TOKEN");
+  add_parsed(command, "--replay", o->replayed, read_token,
+             "Replay the schedule of this token and print its trace", "TOKEN");
   command.add_flag("--json", o->json, "Print JSON");
   command.footer(
       "A small grid runs on one thread. At every atomic, a seeded scheduler selects the lane that "
@@ -187,7 +187,7 @@ void add_explore(const command_line& app, action& chosen) {
   command.callback([o, &chosen] {
     chosen = [o] {
       const auto names = find_allocators(o->allocator);
-      return o->token.empty() ? explore(*o, names) : replay(*o, names);
+      return o->replayed ? replay(*o, *o->replayed, names) : explore(*o, names);
     };
   });
 }

@@ -30,6 +30,9 @@
 namespace quarry {
 
 struct trial {
+  static constexpr std::uint64_t min_pool_bytes = 64;
+  static constexpr std::uint64_t max_pool_bytes = std::uint64_t{1} << 30;
+
   std::uint64_t seed = 1;  // of the script, the grid and the size of the pool
   script_bounds bounds{};
   std::uint64_t pool_bytes = 1024;
@@ -116,7 +119,8 @@ inline trial trial::from_token(std::string_view token) {
     if (parsed.ec != std::errc{} || parsed.ptr != end)
       throw bad("\"" + std::string(field) + "\" is not a number");
     const bool counts = name == 'l' || name == 'b' || name == 'o';
-    if (counts && (value == 0 || value > 4096))
+    if ((counts && (value == 0 || value > 4096)) || (name == 'c' && value > 4096) ||
+        (name == 'm' && (value < min_pool_bytes || value > max_pool_bytes)))
       throw bad("\"" + std::string(field) + "\" is out of range");
     const auto small = static_cast<std::uint32_t>(value);
     switch (name) {

@@ -96,6 +96,9 @@ std::string trial_runner<A>::run_one_lane(const trial& t, const char* what, cons
 
 template <allocator A>
 void trial_runner<A>::make_sandboxes(std::uint64_t pool_bytes) {
+  if (pool_bytes < trial::min_pool_bytes)
+    throw error("an explored pool has at least " + std::to_string(trial::min_pool_bytes) +
+                " bytes, not " + std::to_string(pool_bytes));
   // Four sizes, one of which is not a multiple of a power of two above 8.
   const std::array<std::uint64_t, 4> sizes = {pool_bytes, pool_bytes / 2, pool_bytes / 4 * 3 + 8,
                                               pool_bytes / 4};
@@ -131,7 +134,7 @@ simt::outcome trial_runner<A>::run(const trial& t, trace* out) {
 
 template <allocator A>
 void trial_runner<A>::prepare(const trial& t, trace* out) {
-  if (t.pool_bytes != largest_pool_) make_sandboxes(t.pool_bytes);
+  if (sandboxes_.empty() || t.pool_bytes != largest_pool_) make_sandboxes(t.pool_bytes);
   splitmix64 draw(t.seed);
   current_ = &sandboxes_[draw.below(static_cast<std::uint32_t>(sandboxes_.size()))];
   script_.generate(t.seed, t.bounds, pool().size, A::can);
