@@ -13,6 +13,8 @@
 /// Includes all allocators, heap, heap_ref, vector, and simt/ (lanes, atomics, launch, streams).
 /// Layers that no named allocator uses (checked, counted) have headers of their own in layer/.
 
+#include <quarry/core/config.hpp>  // first: it reports compilers without C++20
+
 #include <quarry/core/allocator.hpp>
 #include <quarry/core/bytes.hpp>
 #include <quarry/core/error.hpp>

@@ -8,6 +8,10 @@
 ///                 contain both.
 /// QUARRY_ROLLED   precedes a loop that must not be unrolled, to save registers.
 
+#if __cplusplus <= 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG > 201703L)
+#error "Quarry needs C++20: compile with -std=c++20, or link quarry::quarry in CMake"
+#endif
+
 #if defined(__CUDACC__)
 #define QUARRY_CUDA 1
 #define QUARRY_DEVICE __host__ __device__
