@@ -8,7 +8,9 @@
 #include <gtest/gtest.h>
 
 #include <algorithm>
+#include <cmath>
 #include <cstdint>
+#include <limits>
 #include <span>
 #include <string>
 #include <utility>
@@ -309,6 +311,20 @@ void expect_to_grow() {
   h.deallocate(p);
   EXPECT_EQ(h.check_invariants(), "");
 }
+TEST(Growth, RejectsFactorsAndFractionsOutOfRange) {
+  const double infinity = std::numeric_limits<double>::infinity();
+  const auto make = [](double least_free, double factor) {
+    const heap<slab, default_backend> h(1_MiB,
+                                        {.max = 4_MiB, .least_free = least_free, .factor = factor});
+  };
+  EXPECT_NO_THROW(make(0, 1));
+  EXPECT_NO_THROW(make(1, 1024));
+  for (const double factor : {0.5, -2.0, 1e300, infinity, std::nan("")})
+    EXPECT_THROW(make(0.5, factor), error) << factor;
+  for (const double least_free : {-0.1, 1.1, infinity, std::nan("")})
+    EXPECT_THROW(make(least_free, 2), error) << least_free;
+}
+
 TEST(Growth, PassesThroughLayers) {
   expect_to_grow<warp_aggregated<slab>>();
   expect_to_grow<counted<slab>>();

@@ -12,8 +12,10 @@
 /// construction.
 
 #include <quarry/core/bytes.hpp>
+#include <quarry/core/error.hpp>
 
 #include <cstdint>
+#include <string>
 
 namespace quarry {
 
@@ -28,6 +30,15 @@ struct growth {
   resizing policy = resizing::when_short;
   double least_free = 0.125;  // adapt() grows if a smaller fraction of the pool is free
   double factor = 2;          // adapt() multiplies the size of the pool by at least this factor
+
+  /// Throws error unless least_free is in [0, 1] and factor in [1, 1024].
+  void check() const {
+    if (!(least_free >= 0 && least_free <= 1))
+      throw error("growth::least_free is " + std::to_string(least_free) +
+                  "; it must be from 0 to 1");
+    if (!(factor >= 1 && factor <= 1024))
+      throw error("growth::factor is " + std::to_string(factor) + "; it must be from 1 to 1024");
+  }
 };
 
 }  // namespace quarry

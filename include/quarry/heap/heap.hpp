@@ -101,7 +101,8 @@ class heap {
   /// Allocates a pool of this size on the backend. Throws out_of_memory.
   explicit heap(bytes pool, stream_type stream = {});
 
-  /// As above; the pool can grow to g.max between kernels. Sizes are rounded up to pages.
+  /// As above; the pool can grow to g.max between kernels. Sizes are rounded up to pages. Throws
+  /// error if a field of g is out of range.
   heap(bytes pool, const growth& g,
        stream_type stream = {}) requires resizable_allocator<Allocator>;
 

@@ -75,6 +75,7 @@ template <allocator Allocator, backend Backend>
 heap<Allocator, Backend>::heap(bytes pool, const growth& g,
                                stream_type stream) requires resizable_allocator<Allocator>
     : pool_end_(std::max(pool, g.max).value()), growth_(g) {
+  g.check();
   check_size(pool.value());
   metadata_size_ = metadata_for(pool_end_);
   owner_.growing = detail::growing_memory<Backend>(pool_end_);
