@@ -5,13 +5,13 @@
 #include "report/report.hpp"
 
 #include "common/command.hpp"
+#include "common/output.hpp"
 #include "report/markdown.hpp"
 #include "report/page.hpp"
 
 #include <fmt/format.h>
 
 #include <filesystem>
-#include <fstream>
 #include <memory>
 
 namespace quarry::tool {
@@ -23,19 +23,12 @@ struct report_options {
   std::string title = "Quarry: measurements";
 };
 
-void write_report(const std::string& name, const std::string& text) {
-  std::ofstream out(name, std::ios::binary);
-  out << text;
-  out.close();
-  if (!out) throw input_error("cannot write " + name);
-}
-
 int run_report(const report_options& o) {
   const report::document d = report::arrange(report::read(o.files));
   const bool page =
       !o.output.empty() || (o.markdown.empty() && o.summary.empty() && o.figures.empty());
   const std::string output = o.output.empty() ? "report.html" : o.output;
-  if (page) write_report(output, report::page_of(d, o.title));
+  if (page) write_file(output, report::page_of(d, o.title));
   std::size_t pictures = 0;
   if (!o.figures.empty()) pictures = report::write_pictures(d, o.figures);
   if (!o.markdown.empty()) {
@@ -44,9 +37,9 @@ int run_report(const report_options& o) {
         o.figures.empty()
             ? ""
             : fs::proximate(o.figures, fs::absolute(o.markdown).parent_path()).generic_string();
-    write_report(o.markdown, report::markdown_of(d, o.title, folder));
+    write_file(o.markdown, report::markdown_of(d, o.title, folder));
   }
-  if (!o.summary.empty()) write_report(o.summary, report::summary_of(d, o.title));
+  if (!o.summary.empty()) write_file(o.summary, report::summary_of(d, o.title));
   fmt::print("{} data points of {} experiments on {} backend{}\n", grouped(d.points),
              d.experiments.size(), d.backends.size(), d.backends.size() == 1 ? "" : "s");
   if (d.replaced > 0)

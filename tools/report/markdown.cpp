@@ -3,6 +3,7 @@
 
 #include "chart/svg_chart.hpp"
 #include "chart/svg_marks.hpp"
+#include "common/output.hpp"
 #include "common/parse.hpp"
 #include "common/text.hpp"
 #include "report/grid.hpp"
@@ -14,23 +15,49 @@
 #include <cctype>
 #include <cmath>
 #include <filesystem>
-#include <fstream>
+#include <string_view>
 
 namespace quarry::tool::report {
 namespace {
 
 constexpr std::size_t grid_columns = 10;
 
-std::string cell_text(const std::string& text) {
+/// The text on one line, for a block of code.
+std::string one_line(std::string text) {
+  std::replace_if(
+      text.begin(), text.end(), [](char c) { return c == '\n' || c == '\r'; }, ' ');
+  return text;
+}
+
+/// Text of a record, such that Markdown shows it as it is: no markup, no HTML, one line. An
+/// underscore inside a word is no markup.
+std::string escaped(const std::string& text) {
   std::string out;
-  for (const char c : text)
-    out += c == '|' ? std::string("\\|") : c == '\n' ? " " : std::string(1, c);
+  const auto is_word = [&](std::size_t i) {
+    return i < text.size() && std::isalnum(static_cast<unsigned char>(text[i])) != 0;
+  };
+  for (std::size_t i = 0; i < text.size(); ++i) {
+    const char c = text[i];
+    if (c == '&')
+      out += "&amp;";
+    else if (c == '<')
+      out += "&lt;";
+    else if (c == '>')
+      out += "&gt;";
+    else if (c == '\n' || c == '\r')
+      out += ' ';
+    else if (std::string_view("\\`*[]|").find(c) != std::string_view::npos ||
+             (c == '_' && !(is_word(i - 1) && is_word(i + 1))))
+      out += {'\\', c};
+    else
+      out += c;
+  }
   return out;
 }
 
 std::string row_text(const std::vector<std::string>& cells) {
   std::string out = "|";
-  for (const std::string& c : cells) out += " " + cell_text(c) + " |";
+  for (const std::string& c : cells) out += " " + escaped(c) + " |";
   return out + "\n";
 }
 
@@ -94,9 +121,9 @@ std::string rankings_text(const document& d) {
                      joined(r.unsound)});
   }
   for (const summary& s : summarise(d, rankings)) {
-    out +=
-        fmt::format("\nAll {} experiments on {}:\n\n", s.experiments, d.backends[s.backend].label) +
-        head_text({"allocator", "mean slowdown", "experiments", "first in", "faults in"});
+    out += fmt::format("\nAll {} experiments on {}:\n\n", s.experiments,
+                       escaped(d.backends[s.backend].label)) +
+           head_text({"allocator", "mean slowdown", "experiments", "first in", "faults in"});
     for (const auto* list : {&s.in_most, &s.in_few})
       for (const overall& o : *list)
         out += row_text({o.allocator, mean_text(o), std::to_string(o.experiments),
@@ -127,28 +154,30 @@ std::string remarks_text(const figure& f) {
     out += fmt::format(
         "- {}{}: {}{}\n",
         r.state < point_state::failed ? "" : "**" + std::string(state_text(r.state)) + "** ",
-        r.series, r.what, joined(r.at).empty() ? "" : " (" + joined(r.at) + ")");
+        escaped(r.series), escaped(r.what),
+        joined(r.at).empty() ? "" : " (" + escaped(joined(r.at)) + ")");
   return out.empty() ? "" : out + "\n";
 }
 
 std::string figure_text(const experiment& e, const figure& f, const document& d,
                         const std::string& pictures) {
-  std::string out = fmt::format("### {}\n\n", d.backends[f.backend].label);
+  std::string out = fmt::format("### {}\n\n", escaped(d.backends[f.backend].label));
   for (std::size_t i = 0; i < f.views.size(); ++i) {
     const view& v = f.views[i];
     if (e.form == chart_form::table) break;
     if (i == 1) out += "<details><summary>other measures</summary>\n\n";
     if (!pictures.empty())
-      out += fmt::format("![{}, {}]({}/{})\n\n", e.title, v.picture.y.title(), pictures,
-                         picture_name(f, v));
-    out += fmt::format("{}:\n\n", v.picture.y.title()) + grid_text(grid_of(v, grid_columns));
+      out += fmt::format("![{}, {}]({}/{})\n\n", escaped(e.title), escaped(v.picture.y.title()),
+                         pictures, picture_name(f, v));
+    out +=
+        fmt::format("{}:\n\n", escaped(v.picture.y.title())) + grid_text(grid_of(v, grid_columns));
   }
   if (e.form == chart_form::table)
     out += grid_text(grid_of(f));
   else if (f.views.size() > 1)
     out += "</details>\n\n";
   out += remarks_text(f);
-  for (const std::string& command : merged(f.commands)) out += "    " + command + "\n";
+  for (const std::string& command : merged(f.commands)) out += "    " + one_line(command) + "\n";
   return out + "\n";
 }
 
@@ -171,10 +200,7 @@ std::size_t write_pictures(const document& d, const std::string& folder) {
   std::size_t count = 0;
   const auto write = [&](const std::string& name, const std::string& svg) {
     const std::filesystem::path file = std::filesystem::path(folder) / name;
-    std::ofstream out(file);
-    out << svg;
-    out.close();
-    if (!out) throw input_error("cannot write " + file.string());
+    write_file(file.string(), svg);
     ++count;
   };
   for (const experiment& e : d.experiments)
@@ -186,21 +212,22 @@ std::size_t write_pictures(const document& d, const std::string& folder) {
 }
 
 std::string summary_of(const document& d, const std::string& title) {
-  return fmt::format("# {}\n\n", title) + runs_text(d) + rankings_text(d) + claims_text(d);
+  return fmt::format("# {}\n\n", escaped(title)) + runs_text(d) + rankings_text(d) + claims_text(d);
 }
 
 std::string markdown_of(const document& d, const std::string& title, const std::string& pictures) {
   std::string out = summary_of(d, title);
   for (const experiment& e : d.experiments) {
-    out += fmt::format("## {}\n\n", e.title);
-    if (!e.source.empty()) out += e.source + ".\n\n";
-    if (!e.note.empty()) out += e.note + "\n\n";
+    out += fmt::format("## {}\n\n", escaped(e.title));
+    if (!e.source.empty()) out += escaped(e.source) + ".\n\n";
+    if (!e.note.empty()) out += escaped(e.note) + "\n\n";
     for (const figure& f : e.figures) out += figure_text(e, f, d, pictures);
   }
   if (!d.maps.empty() && !pictures.empty()) {
     out += "## Heap maps\n\n";
     for (std::size_t i = 0; i < d.maps.size(); ++i)
-      out += fmt::format("![{}]({}/{})\n\n", d.maps[i].title, pictures, picture_name(d.maps[i], i));
+      out += fmt::format("![{}]({}/{})\n\n", escaped(d.maps[i].title), pictures,
+                         picture_name(d.maps[i], i));
   }
   return out;
 }

@@ -274,6 +274,26 @@ class Text(InFolder):
         for line in written.splitlines():
             self.assertFalse(line.startswith("|") and not line.endswith("|"), line)
 
+    def test_markdown_shows_hostile_text_as_it_is(self):
+        hostile = "<b>x</b> & [a](b) `c` *d* _e_ f_g | h\n# i"
+        shown = ("&lt;b&gt;x&lt;/b&gt; &amp; \\[a\\](b) \\`c\\` \\*d\\* \\_e\\_ f_g \\| h # i")
+        records = [json.loads(line) for line in
+                   pathlib.Path(self.sample).read_text(encoding="utf-8").splitlines()]
+        for record in records:
+            for key in ("title", "note", "source", "device", "series"):
+                if isinstance(record.get(key), str):
+                    record[key] = hostile
+        file, text = self.folder / "hostile.jsonl", self.folder / "hostile.md"
+        file.write_text("".join(json.dumps(r) + "\n" for r in records), encoding="utf-8")
+        result = quarry("report", file, "--markdown", text, "--title", hostile)
+        self.assertEqual(result.returncode, 0, result.stderr)
+        written = text.read_text(encoding="utf-8")
+        self.assertTrue(written.startswith(f"# {shown}\n"))
+        self.assertIn(f"## {shown}\n", written)
+        for raw in ("<b>", "[a](b)", "`c`", "*d*", "\n# i"):
+            self.assertNotIn(raw, written.replace("\\[a\\](b)", "").replace("\\`c\\`", "")
+                             .replace("\\*d\\*", ""))
+
     def test_summary_has_the_first_tables_only(self):
         text, summary = self.folder / "whole.md", self.folder / "summary.md"
         result = quarry("report", self.sample, "--markdown", text, "--summary", summary)
