@@ -110,7 +110,7 @@ class Simulated(unittest.TestCase):
                 (["barnes-hut"], "mpirun"),
                 (["barnes-hut", "--simulate", "1"], "--simulate"),
                 (["barnes-hut", "--simulate", "3", "--theta", "7"], "--theta"),
-                (["scaling", "--most", "2", "--out", "/nowhere/at/all"], "--out"),
+                (["scaling", "--most", "2", "--out", "/nowhere/at/all"], "cannot write /nowhere"),
                 (["dance"], "")):
             result = cluster(*words)
             self.assertEqual(result.returncode, 2, words)

@@ -1,20 +1,14 @@
 // SPDX-License-Identifier: Apache-2.0
 #include "bench/record_file.hpp"
 
-#include "common/parse.hpp"
-
-#include <fmt/format.h>
-
 namespace quarry::tool {
 
 record_file::record_file(const std::string& name) {
-  if (name.empty()) return;
-  file_.open(name, std::ios::app);
-  if (!file_) throw input_error(fmt::format("--out: {} cannot be written", name));
+  if (!name.empty()) file_.emplace(name, output_file::mode::append);
 }
 
 void record_file::add(const nlohmann::ordered_json& line) {
-  if (file_.is_open()) file_ << line << '\n' << std::flush;  // a crash loses no record
+  if (file_) file_->write(line.dump() + '\n');
 }
 
 nlohmann::ordered_json environment_fields(const bench_environment& where) {

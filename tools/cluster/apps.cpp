@@ -4,6 +4,7 @@
 
 #include "cluster/command.hpp"
 #include "cluster/engine.hpp"
+#include "common/output.hpp"
 #include "common/text.hpp"
 
 #include <apps/barnes_hut/barnes_hut.hpp>
@@ -12,18 +13,22 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
+#include <limits>
 #include <memory>
+#include <sstream>
 
 namespace quarry::tool {
 
 namespace {
 
+/// The largest number of bodies, points or nodes: a node of a list has 256 bytes.
+constexpr std::uint64_t max_input = 100'000'000;
+
 template <class Draw>
 void write_picture(const std::string& file, Draw draw) {
-  std::ofstream out(file);
-  draw(out);
-  if (!out) throw input_error("cannot write " + file);
+  std::ostringstream picture;
+  draw(picture);
+  write_file(file, picture.str());
 }
 
 unsigned ranks_of(cluster::worker& w) {
@@ -235,7 +240,7 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
     auto o = std::make_shared<bodies_options>();
     const command_line command = cluster.add_subcommand(
         "barnes-hut", "N-body simulation: an octree with a region per level; needs 2^k workers");
-    add_count(command, "--bodies", o->bodies, "Number of bodies", 2);
+    add_count(command, "--bodies", o->bodies, "Number of bodies", 2, max_input);
     add_count(command, "--steps", o->steps, "Number of time steps", 1);
     const auto theta = [](const std::string& text) { return parse_real(text, 0, 1); };
     add_parsed(command, "--theta", o->theta, theta,
@@ -256,7 +261,7 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
     auto o = std::make_shared<mesh_options>();
     const command_line command = cluster.add_subcommand(
         "delaunay", "Delaunay triangulation over a hierarchy of regions; needs 4^k workers");
-    add_count(command, "--points", o->points, "Number of points", 3);
+    add_count(command, "--points", o->points, "Number of points", 3, max_input);
     command.add_flag("--hand-over", o->hand_over, "Hand quadrants over instead of copying them");
     command.add_flag("!--no-check", o->check, "Skip the check of all triangles");
     command.add_option("--picture", o->picture, "Draw the triangles into this SVG file");
@@ -275,8 +280,9 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
     auto o = std::make_shared<lists_options>();
     const command_line command = cluster.add_subcommand(
         "list-exchange", "Exchange linked lists as whole regions; under mpirun also node by node");
-    add_count(command, "--nodes", o->nodes, "Nodes in the list of each worker", 1);
-    add_count(command, "--rounds", o->rounds, "Number of rounds through all pairs of workers", 1);
+    add_count(command, "--nodes", o->nodes, "Nodes in the list of each worker", 1, max_input);
+    add_count(command, "--rounds", o->rounds, "Number of rounds through all pairs of workers", 1,
+              std::numeric_limits<unsigned>::max());
     o->separate_memory = true;  // regions are copied; there are no hand-overs
     add_cluster_options(command, *o);
     command.callback([o, &chosen] {

@@ -6,6 +6,7 @@
 #include "chart/svg_chart.hpp"
 #include "cluster/command.hpp"
 #include "cluster/records.hpp"
+#include "common/output.hpp"
 #include "common/progress.hpp"
 #include "common/text.hpp"
 
@@ -15,7 +16,6 @@
 
 #include <fmt/format.h>
 
-#include <fstream>
 #include <memory>
 
 namespace quarry::tool {
@@ -158,11 +158,7 @@ int run_scaling(const scaling_options& o) {
         all.push_back(measure(o, workers, one));
       }
   }
-  if (!o.plot.empty()) {
-    std::ofstream out(o.plot);
-    out << chart_svg(chart_of(all));
-    if (!out) throw input_error("cannot write " + o.plot);
-  }
+  if (!o.plot.empty()) write_file(o.plot, chart_svg(chart_of(all)));
   write_records(records_of(o, all), o.json, o.out);
   if (o.json) return exit_success;
   table t({{"workers", right},

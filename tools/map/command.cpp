@@ -4,6 +4,7 @@
 #include "common/command.hpp"
 #include "bench/record_file.hpp"
 #include "common/catalogue.hpp"
+#include "common/output.hpp"
 #include "common/text.hpp"
 #include "map/picture.hpp"
 #include "map/run.hpp"
@@ -12,7 +13,6 @@
 #include <nlohmann/json.hpp>
 
 #include <algorithm>
-#include <fstream>
 #include <memory>
 
 namespace quarry::tool {
@@ -140,10 +140,7 @@ std::string as_svg(const map_options& o, const picture& p) {
 }
 
 void write_map(const map_options& o, const picture& p) {
-  std::ofstream file(o.output, std::ios::binary);
-  file << (o.output.ends_with(".png") ? draw_png(cells_of(p)) : as_svg(o, p));
-  file.close();
-  if (!file) throw input_error("--output: cannot write " + o.output);
+  write_file(o.output, o.output.ends_with(".png") ? draw_png(cells_of(p)) : as_svg(o, p));
 }
 
 /// Appends the picture as a record for quarry report.
@@ -177,8 +174,13 @@ void add_map(const command_line& app, action& chosen) {
   const command_line command =
       app.add_subcommand("map", "Draw the layout of a heap after a random workload");
   command.add_option("--allocator", o->allocator, "Allocator of the heap (default Quarry)", "NAME");
-  command.add_option("--output", o->output,
-                     "Write a picture to this file: .svg, or .png without legend", "FILE");
+  const auto picture_file = [](const std::string& name) {
+    if (!name.ends_with(".svg") && !name.ends_with(".png"))
+      throw input_error(fmt::format("{} ends neither in .svg nor in .png", name));
+    return name;
+  };
+  add_parsed(command, "--output", o->output, picture_file,
+             "Write a picture to this file: .svg, or .png without legend", "FILE");
   command.add_option("--out", o->out, "Append the picture to this record file, for quarry report",
                      "FILE");
   command.add_flag("--json", o->json, "Print JSON, with every piece of the pool");

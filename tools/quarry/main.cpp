@@ -4,6 +4,7 @@
 #include "bench/child.hpp"
 #include "cluster/command.hpp"
 #include "common/command.hpp"
+#include "common/output.hpp"
 #include "demo/demo.hpp"
 #include "region/command.hpp"
 #include "workloads/workload.hpp"
@@ -13,6 +14,7 @@
 #include <cstdio>
 #include <exception>
 #include <string>
+#include <system_error>
 
 namespace {
 
@@ -63,10 +65,20 @@ int main(int argc, char** argv) {
   try {
     if (argc == 3 && argv[1] == bench_child_command) return bench_child(argv[2]);
     if (argc == 3 && argv[1] == workload_child_command) return workload_child(argv[2]);
-    return run_command_line({"quarry", about, examples, version()}, argc, argv, add_commands);
+    const int code =
+        run_command_line({"quarry", about, examples, version()}, argc, argv, add_commands);
+    flush_standard_output();
+    return code;
   } catch (const input_error& e) {
     std::fprintf(stderr, "quarry: %s\n", e.what());
     return exit_bad_input;
+  } catch (const std::system_error& e) {  // fmt::print throws it, for example
+    if (std::ferror(stdout) != 0)
+      std::fprintf(stderr, "quarry: cannot write standard output: %s\n",
+                   e.code().message().c_str());
+    else
+      std::fprintf(stderr, "quarry: %s\n", e.what());
+    return exit_check_failed;
   } catch (const std::exception& e) {
     std::fprintf(stderr, "quarry: %s\n", e.what());
     return exit_check_failed;

@@ -12,6 +12,7 @@
 #include "bench/environment.hpp"
 #include "bench/record_file.hpp"
 #include "chart/svg_chart.hpp"
+#include "common/output.hpp"
 #include "common/text.hpp"
 #include "region/command.hpp"
 #include "region/workloads.hpp"
@@ -20,8 +21,6 @@
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
-
-#include <fstream>
 
 namespace quarry::tool {
 namespace {
@@ -50,10 +49,10 @@ struct figure {
 };
 
 sample take_sample(region_tree& tree, region_id id, std::uint64_t step, std::uint64_t asked) {
-  const packed_region packed = pack(tree, id).value;
+  const packed_region packed = pack(tree, id).value();
   return {step,
           asked,
-          tree.statistics(id).value,
+          tree.statistics(id).value(),
           packed.ranges_per_mib(),
           packed.bytes_per_live_byte(),
           packed.ranges.size()};
@@ -197,12 +196,10 @@ int run_fragmentation(const fragmentation_options& o) {
   for (const char* name : {"growing", "phases", "sizes"})
     if (o.workload == "all" || o.workload == name) figures.push_back(run_fragmentation(name, o));
   if (!o.plot.empty()) {
-    std::ofstream out(o.plot);
     std::vector<chart> charts;
     charts.reserve(figures.size());
     for (const figure& f : figures) charts.push_back(slabs_of(f));
-    out << chart_svg(charts);
-    if (!out) throw input_error("cannot write " + o.plot);
+    write_file(o.plot, chart_svg(charts));
   }
   const bench_environment where = describe_host();
   for (const figure& f : figures) append_record(f, o, where, file);

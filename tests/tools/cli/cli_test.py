@@ -220,7 +220,7 @@ class Map(unittest.TestCase):
             self.assertIn("CFMalloc: heap of", page.read_text())
         result = quarry("map", "--out", "/nowhere/at/all", *self.SMALL)
         self.assertEqual(result.returncode, 2)
-        self.assertIn("--out", result.stderr)
+        self.assertIn("/nowhere/at/all", result.stderr)
 
     def test_png_can_be_read(self):
         data = self.drawn("a.png")
@@ -293,6 +293,38 @@ class Region(unittest.TestCase):
             self.assertIn("Figure 4c", page.read_text())
 
 
+@unittest.skipUnless(pathlib.Path("/dev/full").exists(), "no /dev/full here")
+class FullDisk(unittest.TestCase):
+    """Every byte that cannot be written is an error: exit code 1 and a message."""
+    COMMANDS = (
+        ("map", "--heap", "1M", "--lanes", "256", "--rounds", "1"),
+        ("bench", "--workloads", "alloc", "--allocators", "AtomicMalloc", "--quick"),
+        ("kd-tree", "--triangles", "100", "--allocators", "Quarry"),
+        ("graph", "--experiments", "init", "--scale", "6", "--allocators", "Quarry"),
+        ("region", "fragmentation", "--steps", "2000", "--samples", "4"),
+        ("cluster", "scaling", "--most", "2"))
+
+    def fails(self, result, name):
+        self.assertEqual(result.returncode, 1, result.stderr)
+        self.assertIn(f"cannot write {name}: No space left on device", result.stderr)
+
+    def test_records_are_not_lost_silently(self):
+        for command in self.COMMANDS:
+            with self.subTest(command):
+                self.fails(quarry(*command, "--out", "/dev/full"), "/dev/full")
+
+    def test_pictures_are_not_lost_silently(self):
+        self.fails(quarry("region", "fragmentation", "--steps", "2000", "--samples", "4", "--plot",
+                          "/dev/full"), "/dev/full")
+
+    def test_standard_output_is_not_lost_silently(self):
+        for command in (("list",), ("list", "--json"), ("--help",),
+                        ("explore", "AWMalloc", "--schedules", "100"), *self.COMMANDS[4:]):
+            with self.subTest(command), open("/dev/full", "w", encoding="utf-8") as full:
+                self.fails(subprocess.run([*PROGRAM, *command], stdout=full, text=True,
+                                          stderr=subprocess.PIPE, timeout=100), "standard output")
+
+
 class BadInput(unittest.TestCase):
     def rejects(self, arguments, *words):
         result = quarry(*arguments)
@@ -337,8 +369,12 @@ class BadInput(unittest.TestCase):
         self.rejects(["explore", "AWMalloc", "--strategy", "luck"],
                      "luck not in {random,pct,both,lockstep}")
 
+    def test_a_picture_has_a_known_format(self):
+        self.rejects(["map", "--output", "x.gif"], "--output", "x.gif", ".svg")
+
     def test_replay_tokens(self):
-        for token in ("junk", "2-s1-r1", "1-s", "1-szz", "1-l0", "1-l4096", "1-m9999999999"):
+        for token in ("", "junk", "2-s1-r1", "1-s", "1-szz", "1-l0", "1-l4096", "1-m9999999999",
+                      "1-s1-m0-r1"):
             self.rejects(["explore", "AWMalloc", "--replay", token], "--replay")
         self.rejects(["explore", "all", "--replay", "1-s1-r1"], "one allocator")
 

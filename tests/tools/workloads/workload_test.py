@@ -53,7 +53,7 @@ class Both(unittest.TestCase):
             (["kd-tree", "--allocators", "CFMaloc"], "did you mean CFMalloc?"),
             (["kd-tree", "--heap", "1K"], "at least 1 MiB"),
             (["kd-tree", "--heap", "1000T"], "is more than"),
-            (["kd-tree", "--out", "/no/such/folder/file"], "cannot be written"),
+            (["kd-tree", "--out", "/no/such/folder/file"], "cannot write /no/such/folder/file"),
             (["graph", "--experiments", "grow"], "'grow' is not one of init, update"),
             (["graph", "--batches", "1,many"], "not a whole number"),
             (["graph", "--scale", "24", "--degree", "4096"], "the maximum of 67,108,864"),
