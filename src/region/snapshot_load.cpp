@@ -130,7 +130,7 @@ void restore(snapshot_stream& in, const table_view& table, slab_run run, const s
 }  // namespace
 
 snapshot_header snapshot_info(const std::string& path) {
-  snapshot_stream in(path, "rb");
+  snapshot_stream in(path);
   const auto header = in.read<snapshot_header>();
   if (header.magic != snapshot_header::magic_number)
     throw snapshot_error(path + ": is not a snapshot of regions");
@@ -155,7 +155,7 @@ loaded_snapshot load_snapshot(region_tree& tree, const std::string& path, region
   if (header.slab != default_geometry.slab || header.page != default_geometry.page ||
       header.slot != default_geometry.slot)
     throw snapshot_error(path + ": was saved with slabs of another size");
-  snapshot_stream in(path, "rb");
+  snapshot_stream in(path);
   check_sum(in, header);
   const snapshot_body body = read_body(in, header);
 

@@ -1,7 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 #include <quarry/region/snapshot.hpp>
 
-#include <cstdio>
 #include <unordered_map>
 #include <vector>
 
@@ -53,32 +52,25 @@ void save_snapshot(region_tree& tree, region_id id, const std::string& path, con
   for (const slab_run run : runs) header.slabs += run.count;
   for (const slab_run run : used) header.used_slabs += run.count;
 
-  const std::string unfinished = path + ".unfinished";
-  try {
-    snapshot_stream out(unfinished, "wb");
-    out.write(&header, sizeof(header));
-    out.seek(sizeof(header));
-    out.write(regions.data(), regions.size() * sizeof(snapshot_region));
-    out.write(ranges.data(), ranges.size() * sizeof(snapshot_range));
-    for (const slab_run run : runs)
-      for (slab_number n = run.first; n < run.end(); ++n) {
-        const snapshot_slab saved = saved_slab(table, n);
-        out.write(&saved, sizeof(saved));
-      }
-    for (const slab_run run : used)
-      out.write(table.address(run.first), std::size_t{run.count} * default_geometry.slab);
-    header.body_bytes = out.bytes();
-    header.body_sum = out.sum();
-    header.header_sum = snapshot_sum::of(header);
-    out.seek(0);
-    out.write(&header, sizeof(header));
-    out.close();
-    if (std::rename(unfinished.c_str(), path.c_str()) != 0)
-      throw snapshot_error(path + ": cannot be written: " + std::strerror(errno));
-  } catch (...) {
-    std::remove(unfinished.c_str());
-    throw;
-  }
+  snapshot_replacement file(path);
+  snapshot_stream& out = file.stream();
+  out.write(&header, sizeof(header));
+  out.seek(sizeof(header));
+  out.write(regions.data(), regions.size() * sizeof(snapshot_region));
+  out.write(ranges.data(), ranges.size() * sizeof(snapshot_range));
+  for (const slab_run run : runs)
+    for (slab_number n = run.first; n < run.end(); ++n) {
+      const snapshot_slab saved = saved_slab(table, n);
+      out.write(&saved, sizeof(saved));
+    }
+  for (const slab_run run : used)
+    out.write(table.address(run.first), std::size_t{run.count} * default_geometry.slab);
+  header.body_bytes = out.bytes();
+  header.body_sum = out.sum();
+  header.header_sum = snapshot_sum::of(header);
+  out.seek(0);
+  out.write(&header, sizeof(header));
+  file.commit();
 }
 
 }  // namespace quarry

@@ -2,6 +2,7 @@
 #include <quarry/region.hpp>
 
 #include <gtest/gtest.h>
+#include <sys/stat.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -91,7 +92,7 @@ TEST_F(Snapshot, ComesBackWithItsPointersAfterTheRegionWasFreed) {
   region_tree tree(one_thread());
   const region_id id = *tree.create_region(root_region);
   node* first = build(tree, id, 3000);
-  const packed_region before = pack(tree, id).value;
+  const packed_region before = pack(tree, id).value();
   save_snapshot(tree, id, path_, first);
   ASSERT_EQ(tree.check_invariants(), "");
   expect_list(first, 3000);
@@ -101,14 +102,14 @@ TEST_F(Snapshot, ComesBackWithItsPointersAfterTheRegionWasFreed) {
   ASSERT_EQ(loaded.root, first);
   expect_list(first, 3000);
   EXPECT_EQ(tree.regions(), 4u);
-  EXPECT_EQ(pack(tree, loaded.id).value.ranges, before.ranges);
+  EXPECT_EQ(pack(tree, loaded.id)->ranges, before.ranges);
   EXPECT_EQ(tree.check_invariants(), "");
   for (node* n = first; n != nullptr;) {
     node* next = n->next;
     ASSERT_EQ(tree.deallocate(n), region_status::ok);
     n = next;
   }
-  EXPECT_EQ(pack(tree, loaded.id).value.live_bytes, 0u);
+  EXPECT_EQ(pack(tree, loaded.id)->live_bytes, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -134,6 +135,60 @@ TEST_F(Snapshot, ComesBackInAnotherProcess) {
   expect_list(static_cast<node*>(loaded.root), 500);
   EXPECT_EQ(tree.check_invariants(), "");
   EXPECT_THROW(region_tree second(snapshot_options(path_)), out_of_memory) << "the range is taken";
+}
+
+TEST_F(Snapshot, IsWholeIfSeveralProcessesSaveToOnePath) {
+  std::vector<::pid_t> children;
+  for (unsigned c = 0; c < 3; ++c) {
+    children.push_back(::fork());
+    if (children.back() != 0) continue;
+    region_tree tree(one_thread());
+    const region_id id = *tree.create_region(root_region);
+    build(tree, id, 200 * (c + 1));
+    for (int i = 0; i < 12; ++i) save_snapshot(tree, id, path_);
+    ::_exit(0);
+  }
+  for (const ::pid_t child : children) {
+    int status = 1;
+    ::waitpid(child, &status, 0);
+    EXPECT_EQ(status, 0);
+    region_tree tree(snapshot_options(path_));
+    EXPECT_NO_THROW(load_snapshot(tree, path_));
+  }
+  unsigned files = 0;
+  const std::filesystem::path path(path_);
+  for (const auto& entry : std::filesystem::directory_iterator(path.parent_path()))
+    files += entry.path().filename().string().starts_with(path.filename().string()) ? 1 : 0;
+  EXPECT_EQ(files, 1u) << "temporary files are left";
+}
+
+TEST_F(Snapshot, ReplacesOnlyRegularFiles) {
+  region_tree tree(one_thread());
+  const region_id id = *tree.create_region(root_region);
+  const auto reason = [&](const std::string& path) -> std::string {
+    try {
+      save_snapshot(tree, id, path);
+    } catch (const snapshot_error& failure) {
+      return failure.what();
+    }
+    return "";
+  };
+  ASSERT_EQ(::mkfifo(path_.c_str(), 0600), 0);
+  EXPECT_NE(reason(path_).find("not a regular file"), std::string::npos);
+  EXPECT_TRUE(std::filesystem::is_fifo(path_));
+  std::filesystem::remove(path_);
+  EXPECT_NE(reason(::testing::TempDir()).find("not a regular file"), std::string::npos);
+  EXPECT_NE(reason(path_ + "/missing/file").find("cannot be written"), std::string::npos);
+
+  const std::string link = path_ + ".link";
+  std::ofstream(path_) << "old";
+  std::filesystem::permissions(path_, std::filesystem::perms{0640});
+  std::filesystem::create_symlink(path_, link);
+  EXPECT_EQ(reason(link), "");
+  EXPECT_TRUE(std::filesystem::is_symlink(link));
+  EXPECT_EQ(std::filesystem::status(path_).permissions(), std::filesystem::perms{0640});
+  EXPECT_GT(std::filesystem::file_size(path_), 100u);
+  std::filesystem::remove(link);
 }
 
 TEST_F(Snapshot, IsRejectedIfItsAddressesAreInUse) {

@@ -16,6 +16,7 @@
 #include <cstdint>
 #include <cstdio>
 #include <cstring>
+#include <optional>
 #include <string>
 
 namespace quarry {
@@ -91,7 +92,10 @@ class snapshot_sum {
 /// Reads or writes a file and updates the checksum of all bytes that pass. Throws snapshot_error.
 class snapshot_stream {
  public:
-  snapshot_stream(const std::string& path, const char* mode);
+  /// Reads the file.
+  explicit snapshot_stream(const std::string& path);
+  /// Writes to an open file, whose path appears in messages.
+  snapshot_stream(const std::string& path, int descriptor);
   snapshot_stream(const snapshot_stream&) = delete;
   snapshot_stream& operator=(const snapshot_stream&) = delete;
   ~snapshot_stream();
@@ -107,6 +111,7 @@ class snapshot_stream {
   /// Continues at this offset of the file, with a new checksum.
   void seek(long offset);
   bool at_end();
+  /// Closes the file after its bytes have reached the disk.
   void close();
   std::uint64_t sum() const { return sum_.value(); }
   std::uint64_t bytes() const { return bytes_; }
@@ -117,6 +122,27 @@ class snapshot_stream {
   std::FILE* file_;
   snapshot_sum sum_;
   std::uint64_t bytes_ = 0;
+};
+
+/// A new version of a file. stream() writes to a temporary file with a unique name in the folder of
+/// the file; commit() renames it, so that other processes see the old version or the new one. The
+/// destructor removes the temporary file if commit() was not called. If the path is a symbolic
+/// link, the file that it names is replaced.
+class snapshot_replacement {
+ public:
+  /// Throws snapshot_error if the path names something that is not a regular file.
+  explicit snapshot_replacement(const std::string& path);
+  snapshot_replacement(const snapshot_replacement&) = delete;
+  snapshot_replacement& operator=(const snapshot_replacement&) = delete;
+  ~snapshot_replacement();
+
+  snapshot_stream& stream() { return *stream_; }
+  void commit();
+
+ private:
+  std::string path_;
+  std::string temporary_;
+  std::optional<snapshot_stream> stream_;
 };
 
 }  // namespace quarry
