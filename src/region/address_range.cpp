@@ -4,7 +4,9 @@
 
 #include <sys/mman.h>
 
+#include <cerrno>
 #include <cstdint>
+#include <cstring>
 #include <string>
 
 namespace quarry {
@@ -38,10 +40,13 @@ address_range::address_range(void* where, std::size_t size) : size_(align_up(siz
     base_ = static_cast<std::byte*>(got);
     return;
   }
+  // Kernels before 4.17 take the address as a hint.
+  const bool in_use = got != MAP_FAILED || errno == EEXIST;
+  const std::string reason =
+      in_use ? "this process uses some of these addresses" : std::strerror(errno);
   if (got != MAP_FAILED) ::munmap(got, size_);
   throw out_of_memory("cannot reserve " + to_text(bytes(size)) + " at address " +
-                      std::to_string(reinterpret_cast<std::uintptr_t>(where)) +
-                      ": this process uses some of these addresses");
+                      std::to_string(reinterpret_cast<std::uintptr_t>(where)) + ": " + reason);
 }
 
 address_range::~address_range() {

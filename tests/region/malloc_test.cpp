@@ -139,5 +139,65 @@ TEST(RegionMalloc, AbortsAProgramThatFreesTwice) {
   EXPECT_EQ(r.output.find("survived"), std::string::npos);
 }
 
+/// Runs a program with the functions of the C library as `c`.
+result run_python(const std::string& program, const std::string& limit = "") {
+  return run((limit.empty() ? "" : "sh -c '" + limit + "; exec \"$@\"' sh ") +
+                 "python3 -c '\n"
+                 "import ctypes, resource\n"
+                 "c = ctypes.CDLL(None, use_errno=True)\n"
+                 "p, n = ctypes.c_void_p, ctypes.c_size_t\n"
+                 "for f in (c.malloc, c.calloc, c.realloc, c.aligned_alloc): f.restype = p\n" +
+                 program + "'",
+             true);
+}
+
+TEST(RegionMalloc, AbortsAProgramThatReallocatesWhatIsNoObject) {
+  if (!is_there("python3")) GTEST_SKIP() << "python3 is not installed";
+  for (const char* program : {"a = c.malloc(n(100)); c.free(p(a)); c.realloc(p(a), n(200))\n",
+                              "a = c.malloc(n(100)); c.realloc(p(a + 16), n(200))\n",
+                              "c.realloc(ctypes.byref(ctypes.c_int()), n(200))\n"}) {
+    const result r = run_python(program + std::string("print(\"survived\")"));
+    EXPECT_NE(r.status, 0);
+    EXPECT_NE(r.output.find("quarry malloc: realloc: no live object"), std::string::npos)
+        << program << r.output;
+  }
+}
+
+TEST(RegionMalloc, UsesASmallerRangeWhereAddressesAreLimited) {
+  if (!is_there("python3")) GTEST_SKIP() << "python3 is not installed";
+  for (const char* limit : {"ulimit -v 8000000", "ulimit -v 1000000", "ulimit -v 300000"})
+    EXPECT_EQ(run_python("print(sum(len(bytearray(i)) for i in range(1000)))", limit).output,
+              "499500\n")
+        << limit;
+  const result r = run("sh -c 'ulimit -v 60000; exec ls /'", true);
+  EXPECT_NE(r.status, 0);
+  EXPECT_NE(r.output.find("quarry malloc: "), std::string::npos) << r.output;
+}
+
+TEST(RegionMalloc, ClearsALargeArrayWithoutUsingItsMemory) {
+  if (!is_there("python3")) GTEST_SKIP() << "python3 is not installed";
+  const result r = run_python(
+      "a = c.calloc(n(1), n(1 << 30))\n"
+      "assert resource.getrusage(resource.RUSAGE_SELF).ru_maxrss < 200000\n"
+      "size = 3000001\n"
+      "for i in range(20):\n"
+      "    b = c.malloc(n(size)); ctypes.memset(p(b), 85, n(size)); c.free(p(b))\n"
+      "    b = c.calloc(n(size), n(1)); assert ctypes.string_at(b, size) == bytes(size)\n"
+      "    c.free(p(b))\n"
+      "print(\"good\")");
+  EXPECT_EQ(r.output, "good\n");
+}
+
+TEST(RegionMalloc, AlignsUpToAGibibyte) {
+  if (!is_there("python3")) GTEST_SKIP() << "python3 is not installed";
+  const result r = run_python(
+      "for shift in range(4, 31):\n"
+      "    a = c.aligned_alloc(n(1 << shift), n(100)); assert a and a % (1 << shift) == 0, shift\n"
+      "    c.free(p(a))\n"
+      "assert not c.aligned_alloc(n(1 << 45), n(100))\n"
+      "print(\"good\")");
+  EXPECT_EQ(r.output, "good\n");
+}
+
 }  // namespace
 }  // namespace malloc_test

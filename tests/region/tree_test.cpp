@@ -116,7 +116,7 @@ TEST(RegionTree, ReportsInvalidArgumentsByStatus) {
   std::array<void*, 100> out{};
   EXPECT_EQ(tree.allocate_bulk(id, 1 << 20, out), region_status::out_of_memory);
   EXPECT_TRUE(std::all_of(out.begin(), out.end(), [](void* q) { return q == nullptr; }));
-  EXPECT_EQ(tree.statistics(id).value.pool.objects, 0u);
+  EXPECT_EQ(tree.statistics(id)->pool.objects, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -136,7 +136,7 @@ TEST(RegionTree, ResizesInPlaceOrMovesTheContents) {
   EXPECT_EQ(*tree.region_of(moved), b);
   EXPECT_EQ(tree.deallocate(grown), region_status::not_an_object);
   EXPECT_EQ(*tree.reallocate(moved, 0), nullptr);
-  EXPECT_EQ(tree.statistics(b).value.pool.objects, 0u);
+  EXPECT_EQ(tree.statistics(b)->pool.objects, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -161,13 +161,13 @@ TEST(RegionTree, TrimsIdleRegionsBeforeAnAllocationFails) {
 TEST(RegionTree, GrowsARegionByLessWhenLittleMemoryIsLeft) {
   region_tree tree(small_tree());
   const region_id first = *tree.create_region(root_region);
-  tree.allocate(first, 64);
-  EXPECT_EQ(tree.statistics(first).value.held_slabs, 256u);
+  ASSERT_TRUE(tree.allocate(first, 64));
+  EXPECT_EQ(tree.statistics(first)->held_slabs, 256u);
   const region_id filler = *tree.create_region(root_region);
   while (tree.free_slabs() > 64) ASSERT_TRUE(tree.allocate(filler, 65'536));
   const region_id last = *tree.create_region(root_region);
   ASSERT_TRUE(tree.allocate(last, 64));
-  EXPECT_EQ(tree.statistics(last).value.held_slabs, 32u);
+  EXPECT_EQ(tree.statistics(last)->held_slabs, 32u);
 }
 
 TEST(RegionTree, TakesBackSlabsOfObjectsFreedOneByOne) {
@@ -176,7 +176,7 @@ TEST(RegionTree, TakesBackSlabsOfObjectsFreedOneByOne) {
   std::vector<void*> all(30'000);
   ASSERT_EQ(tree.allocate_bulk(id, 4096, all), region_status::ok);
   for (void* p : all) ASSERT_EQ(tree.deallocate(p), region_status::ok);
-  EXPECT_LT(tree.statistics(id).value.held_slabs, 3'000u);
+  EXPECT_LT(tree.statistics(id)->held_slabs, 3'000u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -309,7 +309,7 @@ TEST(RegionTree, LetsThreadsShareARegionAndFreeEachOthersObjects) {
     threads.emplace_back([&, t] {
       std::mt19937_64 random(t);
       for (int i = 0; i < 20'000; ++i) {
-        void* fresh = tree.allocate(id, random() % 500 + 1).value;
+        void* fresh = tree.allocate(id, random() % 500 + 1).value();
         if (fresh == nullptr) ++faults;
         void* old = table[random() % table.size()].exchange(fresh);
         if (tree.deallocate(old) != region_status::ok) ++faults;
@@ -318,7 +318,7 @@ TEST(RegionTree, LetsThreadsShareARegionAndFreeEachOthersObjects) {
   for (std::thread& t : threads) t.join();
   for (auto& p : table) EXPECT_EQ(tree.deallocate(p), region_status::ok);
   EXPECT_EQ(faults, 0);
-  EXPECT_EQ(tree.statistics(id).value.pool.objects, 0u);
+  EXPECT_EQ(tree.statistics(id)->pool.objects, 0u);
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
@@ -350,6 +350,34 @@ TEST(RegionTree, DestroysASharedRegionExactlyOnce) {
     ASSERT_EQ(tree.regions(), 1u);
   }
   EXPECT_EQ(tree.check_invariants(), "");
+}
+
+TEST(RegionTree, RejectsInvalidAddressRanges) {
+  const auto reason = [](void* where, std::uint64_t range, bool addresses_only) -> std::string {
+    tree_options options;
+    options.where = where;
+    options.range = range;
+    options.addresses_only = addresses_only;
+    try {
+      const region_tree tree(options);
+    } catch (const error& failure) {
+      return failure.what();
+    }
+    return "accepted";
+  };
+  const std::uintptr_t start = std::uintptr_t{1} << 45;
+  const auto at = [](std::uintptr_t a) { return reinterpret_cast<void*>(a); };
+  for (const bool addresses_only : {false, true}) {
+    EXPECT_EQ(reason(at(start), 64 << 20, addresses_only), "accepted");
+    for (const std::uintptr_t where : {~std::uintptr_t{0}, start + 4096, start + (1 << 19)})
+      EXPECT_NE(reason(at(where), 64 << 20, addresses_only).find("multiple of 1 MiB"),
+                std::string::npos);
+    EXPECT_NE(reason(at(~std::uintptr_t{0} << 20), 64 << 20, addresses_only).find("last address"),
+              std::string::npos);
+    EXPECT_NE(reason(at(start), 0, addresses_only).find("not 0"), std::string::npos);
+    EXPECT_NE(reason(at(start), ~std::uint64_t{0}, addresses_only).find("18446744073709551615"),
+              std::string::npos);
+  }
 }
 
 }  // namespace

@@ -21,7 +21,8 @@ class region_heap {
 
   explicit region_heap(const tree_options& options = {}) : tree_(options) {}
 
-  /// Returns n bytes at a multiple of `alignment`, or nullptr. n may be 0.
+  /// Returns n bytes at a multiple of `alignment`, a power of two up to 1 GiB in a range of 64 GiB
+  /// or more, or nullptr. n may be 0.
   void* allocate(std::size_t n, std::size_t alignment = Geometry.slot) {
     auto* node = mine();
     if (node == nullptr) return nullptr;

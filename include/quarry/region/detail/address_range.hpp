@@ -9,6 +9,7 @@
 #include <quarry/core/bytes.hpp>
 
 #include <cstddef>
+#include <cstdint>
 #include <utility>
 
 namespace quarry {
@@ -16,6 +17,8 @@ namespace quarry {
 class address_range {
  public:
   static constexpr std::size_t system_page = 4096;
+  /// The end of the addresses of a process; processors with five levels of page tables have most.
+  static constexpr std::uintptr_t limit = std::uintptr_t{1} << 56;
 
   address_range() = default;
 
@@ -23,8 +26,8 @@ class address_range {
   /// power of two. Throws out_of_memory if the system reserves none.
   address_range(std::size_t size, std::size_t alignment);
 
-  /// Reserves exactly the addresses [where, where + size). Throws out_of_memory if one of them is
-  /// in use.
+  /// Reserves exactly the addresses [where, where + size). Throws out_of_memory, with the reason,
+  /// if the system reserves none.
   address_range(void* where, std::size_t size);
 
   address_range(address_range&& other) noexcept

@@ -78,7 +78,8 @@ class slab_pool {
     if (c.top == c.floor) return allocate_slow(static_cast<unsigned>(unit) + 1);
     return pop(c);
   }
-  /// The same at a multiple of `alignment`, a power of two up to a page.
+  /// The same at a multiple of `alignment`, a power of two. nullptr also if the address range does
+  /// not start at a multiple of it; every range starts at a page.
   void* allocate(std::size_t n, std::size_t alignment);
 
   /// Returns ok, or not_ours or not_an_object without an effect. nullptr is not_ours.

@@ -189,7 +189,9 @@ bool slab_pool<Geometry, Nodes>::give_back(size_class& c) {
 
 template <slab_geometry Geometry, trie_node_source Nodes>
 void* slab_pool<Geometry, Nodes>::allocate(std::size_t n, std::size_t alignment) {
-  if (!std::has_single_bit(alignment) || alignment > Geometry.page) return nullptr;
+  if (!std::has_single_bit(alignment) ||
+      reinterpret_cast<std::uintptr_t>(table_.base()) % alignment != 0)
+    return nullptr;
   if (alignment <= Geometry.slot) return allocate(n);
   if (n == 0 || n > table_.size()) return nullptr;
   // A group starts at a slab boundary, so slots whose size is a multiple of the alignment are

@@ -38,6 +38,7 @@
 
 #include <algorithm>
 #include <atomic>
+#include <bit>
 #include <cstddef>
 #include <cstdint>
 
@@ -168,15 +169,16 @@ template <slab_geometry Geometry = default_geometry>
 class slab_table : public slab_table_view<Geometry> {
  public:
   /// Reserves `size` bytes, rounded up to pages, at `where` or at any address. Throws
-  /// out_of_memory. `backed` == false: the range at `where` is not mapped.
+  /// out_of_memory, or error if the arguments are invalid. `backed` == false: the range at `where`
+  /// is not mapped.
   explicit slab_table(bytes size, void* where = nullptr, bool backed = true) {
-    const std::uint64_t most = std::uint64_t{no_slab} * Geometry.slab - Geometry.page;
-    if (size.value() == 0 || size.value() > most)
-      throw out_of_memory("a range of slabs has between one page and " + to_text(bytes(most)) +
-                          ", not " + to_text(size));
+    check_range(size.value(), reinterpret_cast<std::uintptr_t>(where));
     this->size_ = align_up(size.value(), Geometry.page);
+    // A large range starts at a multiple of up to 1 GiB, for objects with large alignments.
+    const std::size_t alignment =
+        std::bit_floor(std::clamp<std::size_t>(this->size_ / 64, Geometry.page, 1u << 30));
     if (backed)
-      data_ = where == nullptr ? address_range(this->size_, Geometry.page)
+      data_ = where == nullptr ? address_range(this->size_, alignment)
                                : address_range(where, this->size_);
     this->base_ = reinterpret_cast<std::uintptr_t>(backed ? data_.base() : where);
     const slab_number count = this->count();
@@ -199,6 +201,20 @@ class slab_table : public slab_table_view<Geometry> {
   }
 
  private:
+  static void check_range(std::uint64_t size, std::uintptr_t where) {
+    const std::uint64_t most = std::uint64_t{no_slab} * Geometry.slab - Geometry.page;
+    if (size == 0 || size > most)
+      throw error("a range of addresses has 1 to " + std::to_string(most) + " bytes, not " +
+                  std::to_string(size));
+    if (where % Geometry.page != 0)
+      throw error("a range of addresses starts at a multiple of " + to_text(bytes(Geometry.page)) +
+                  ", not at " + std::to_string(where));
+    if (where > address_range::limit ||
+        align_up(size, Geometry.page) > address_range::limit - where)
+      throw error("a range of " + to_text(bytes(size)) + " at address " + std::to_string(where) +
+                  " ends behind the last address of a process, " +
+                  std::to_string(address_range::limit));
+  }
   template <class T>
   static T* reserve(address_range& range, std::size_t count) {
     range = address_range(count * sizeof(T), address_range::system_page);
