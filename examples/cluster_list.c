@@ -45,7 +45,7 @@ static int work(int argc, char** argv) {
 
   if (me == 0) {
     list = quarry_region_create(0, 0);
-    if (list == 0) return fail("quarry_region_create", quarry_last_status());
+    if (list == QUARRY_INVALID_REGION) return fail("quarry_region_create", quarry_last_status());
     box = quarry_allocate(list, sizeof *head);
     if (box == NULL) return fail("quarry_allocate", quarry_last_status());
     head = box;

@@ -98,7 +98,7 @@ int main() {
     quarry::region document(tree);
     const value* root = parser(source, document).parse();
     total = sum(root);
-    const quarry::packed_region packed = quarry::pack(tree, document.id()).value;
+    const quarry::packed_region packed = quarry::pack(tree, document.id()).value();
     std::printf("%llu objects, packed as %zu ranges\n",
                 static_cast<unsigned long long>(document.statistics().pool.objects),
                 packed.ranges.size());

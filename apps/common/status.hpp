@@ -4,7 +4,7 @@
 /// without its result.
 ///
 ///   throw_on_failure(status, action)   throws unless status is ok
-///   value_or_throw(result, action)     returns result.value, or throws
+///   value_or_throw(result, action)     returns *result, or throws
 ///
 /// Both throw quarry::error with the message "cannot <action>: <status>". `action` is a verb phrase
 /// such as "send a message".
@@ -24,7 +24,7 @@ inline void throw_on_failure(region_status status, const char* action) {
 template <class T>
 T value_or_throw(region_result<T> result, const char* action) {
   throw_on_failure(result.status, action);
-  return result.value;
+  return result.value();
 }
 
 }  // namespace quarry::apps

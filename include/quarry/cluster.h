@@ -15,8 +15,9 @@
  *
  * Pointers have the same meaning in all workers. A worker writes to its own copy of the memory
  * until it sends the region. Functions that return int return a status: QUARRY_OK (0) or another
- * value of the enumeration below. Functions that return a region or a pointer return 0 or NULL on
- * failure; quarry_last_status then returns the status.
+ * value of the enumeration below. Functions that return a region or a pointer return
+ * QUARRY_INVALID_REGION or NULL on failure; quarry_last_status then returns the status. Calls with
+ * QUARRY_INVALID_REGION fail with QUARRY_STALE_REGION.
  *
  * Thread safety: none. Only the thread that runs work() may call these functions, and only inside
  * work().
@@ -32,6 +33,8 @@ extern "C" {
 /* The id of a region. 0 is the root, which always exists. */
 typedef uint64_t quarry_region_id;
 /* NOLINTEND(modernize-deprecated-headers,modernize-use-using) */
+/* An id that no region ever has. */
+#define QUARRY_INVALID_REGION UINT64_MAX
 
 enum {
   QUARRY_OK = 0,
@@ -58,8 +61,8 @@ int quarry_last_status(void);
 
 /* ---- regions ---- */
 
-/* Creates a region inside parent; returns 0 on failure. level_hint: the depth of the region, 0 for
- * a child of the root; -1: unknown. */
+/* Creates a region inside parent; returns QUARRY_INVALID_REGION on failure. level_hint: the depth
+ * of the region, 0 for a child of the root; -1: unknown. */
 quarry_region_id quarry_region_create(quarry_region_id parent, int level_hint);
 /* Destroys the region, its objects, and all regions inside it. */
 int quarry_region_destroy(quarry_region_id region);

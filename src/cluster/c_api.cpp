@@ -48,10 +48,10 @@ int status_of(Call call) {
     return record(QUARRY_OUT_OF_MEMORY);
   }
 }
-/// Returns the value of a call, or 0 on failure.
+/// Returns the value of a call, or `otherwise` on failure.
 template <class Value, class Call>
-Value value_of(Call call) {
-  Value value{};
+Value value_of(Value otherwise, Call call) {
+  Value value = otherwise;
   status_of([&](quarry::cluster::worker& w) {
     const region_result<Value> r = call(w);
     if (r) value = *r;
@@ -103,23 +103,26 @@ const char* quarry_status_text(int status) {
 int quarry_last_status(void) { return last_status; }
 
 quarry_region_id quarry_region_create(quarry_region_id parent, int level_hint) {
-  if (level_hint < -1) return record(QUARRY_BAD_ARGUMENT), 0;
-  return static_cast<quarry_region_id>(
-      value_of<rid>([&](auto& w) { return w.create_region(rid{parent}, level_hint); }));
+  if (level_hint < -1) return record(QUARRY_BAD_ARGUMENT), QUARRY_INVALID_REGION;
+  return static_cast<quarry_region_id>(value_of(rid{QUARRY_INVALID_REGION}, [&](auto& w) {
+    return w.create_region(rid{parent}, level_hint);
+  }));
 }
 int quarry_region_destroy(quarry_region_id region) {
   return status_of([&](auto& w) { return w.destroy_region(rid{region}); });
 }
 
 void* quarry_allocate(quarry_region_id region, size_t size) {
-  return value_of<void*>([&](auto& w) { return w.allocate(rid{region}, size == 0 ? 1 : size); });
+  return value_of<void*>(nullptr,
+                         [&](auto& w) { return w.allocate(rid{region}, size == 0 ? 1 : size); });
 }
 int quarry_deallocate(void* ptr) {
   return status_of([&](auto& w) { return w.deallocate(ptr); });
 }
 void* quarry_reallocate(void* ptr, size_t new_size, quarry_region_id region) {
   if (ptr == nullptr) return quarry_allocate(region, new_size);
-  return value_of<void*>([&](auto& w) { return w.reallocate(ptr, new_size, rid{region}); });
+  return value_of<void*>(nullptr,
+                         [&](auto& w) { return w.reallocate(ptr, new_size, rid{region}); });
 }
 int quarry_allocate_bulk(quarry_region_id region, size_t size, int count, void** objects) {
   if (!is_list(objects, count)) return record(QUARRY_BAD_ARGUMENT);

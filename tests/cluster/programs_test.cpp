@@ -156,8 +156,8 @@ TEST(ClusterProgram, AHandOverEndsTheSendersCopy) {
       ASSERT_EQ(w.take_over(0, regions), region_status::ok);
       const auto packed = w.pack(regions[0]);
       ASSERT_TRUE(packed);
-      EXPECT_EQ(packed.value.live_bytes, 6400u) << "free leased slots were returned before";
-      EXPECT_EQ(*at<int>(w, packed.value.ranges[0].address), 7);
+      EXPECT_EQ(packed->live_bytes, 6400u) << "free leased slots were returned before";
+      EXPECT_EQ(*at<int>(w, packed->ranges[0].address), 7);
       EXPECT_EQ(w.destroy_region(regions[0]), region_status::ok);
     }
   });

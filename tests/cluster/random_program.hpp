@@ -233,7 +233,7 @@ class random_program {
     oracle_.tick();
     if (!got) return oracle_.stale(region, "pack");
     oracle_.must_have_lived(region, began, "pack");
-    oracle_.packed(region, got.value.ranges, before);
+    oracle_.packed(region, got->ranges, before);
   }
 
   void bad() {

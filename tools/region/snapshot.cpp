@@ -37,7 +37,7 @@ node* build(region_tree& tree, const std::vector<region_id>& in, std::uint64_t c
     const auto p = tree.allocate(where, sizeof(node) + random.below(400));
     if (!p) throw error(std::string("building the list: ") + to_text(p.status));
     first = new (*p) node{first, i, i * i};
-    if (i % 2 == 0) tree.deallocate(hole.value);
+    if (i % 2 == 0) tree.deallocate(hole.value());
   }
   return first;
 }
@@ -57,8 +57,8 @@ int save_list(const snapshot_arguments& o) {
   where.where = snapshot_address;
   where.range = std::uint64_t{256} << 30;
   region_tree tree(where);
-  std::vector<region_id> in{tree.create_region(root_region).value};
-  for (std::uint64_t i = 1; i < o.regions; ++i) in.push_back(tree.create_region(in[0]).value);
+  std::vector<region_id> in{tree.create_region(root_region).value()};
+  for (std::uint64_t i = 1; i < o.regions; ++i) in.push_back(tree.create_region(in[0]).value());
   save_snapshot(tree, in[0], o.file, build(tree, in, o.nodes));
   if (o.json)
     fmt::print("{}\n", nlohmann::ordered_json{{"file", o.file}, {"nodes", o.nodes}}.dump(2));
@@ -112,7 +112,7 @@ int print_statistics(const snapshot_arguments& o) {
            {"held", right}});
   nlohmann::ordered_json out = nlohmann::ordered_json::array();
   tree.for_each_below(*tree.find(loaded.id), [&](region_tree::node_type& n) {
-    const region_statistics s = tree.statistics(n.id()).value;
+    const region_statistics s = tree.statistics(n.id()).value();
     t.add({grouped(n.id().number()), grouped(s.pool.objects), to_text(bytes(s.pool.live_bytes)),
            grouped(s.pool.full_slabs), grouped(s.pool.partial_slabs), grouped(s.pool.free_slabs),
            grouped(s.held_slabs)});
@@ -124,7 +124,7 @@ int print_statistics(const snapshot_arguments& o) {
                    {"free_slabs", s.pool.free_slabs},
                    {"held_slabs", s.held_slabs}});
   });
-  const packed_region packed = pack(tree, loaded.id).value;
+  const packed_region packed = pack(tree, loaded.id).value();
   if (o.json) {
     fmt::print("{}\n", nlohmann::ordered_json{{"regions", out},
                                               {"ranges", packed.ranges.size()},

@@ -56,7 +56,8 @@ class region_reference {
   /// worker::flush then reports errors.
   void deallocate(void* p) const {
     const region_status s = try_deallocate(p);
-    if (s != region_status::ok) throw region_error("deallocate", s);
+    if (s != region_status::ok && s != region_status::stale_region)
+      throw region_error("deallocate", s);
   }
   /// The same, but reports failure as a status.
   region_status try_deallocate(void* p) const {
@@ -198,7 +199,7 @@ class region {
   packed_region pack() const {
     const region_result<packed_region> p = owner().pack(id());
     check("pack", p.status);
-    return p.value;
+    return p.value();
   }
   /// Returns whether both handles name the same region.
   bool is_same(const region& other) const { return region_ == other.region_; }
@@ -231,7 +232,9 @@ class region {
 /// new (region) T: the object exists until the region is destroyed, or until region.deallocate is
 /// called; its destructor never runs.
 inline void* operator new(std::size_t n, quarry::cluster::region& in) { return in.allocate(n); }
-inline void* operator new[](std::size_t n, quarry::cluster::region& in) { return in.allocate(n); }
+inline void* operator new[](std::size_t n, quarry::cluster::region& in) {
+  return in.allocate(n == 0 ? 1 : n);  // an array may have no elements
+}
 inline void* operator new(std::size_t n, std::align_val_t a, quarry::cluster::region& in) {
   return in.allocate(n, static_cast<std::size_t>(a));
 }

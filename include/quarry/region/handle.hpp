@@ -14,10 +14,16 @@
 /// Destructors. Destroying a region releases the memory of its objects and runs no destructor, with
 /// one exception: create<T> registers the destructor of T unless it is trivial. Registered
 /// destructors run before the memory is released, in reverse order of registration, those of a
-/// child before those of its parent.
+/// child before those of its parent. They must not throw. destroy() runs a registered destructor
+/// earlier; deallocate() rejects the object (region_status::not_an_object).
 ///
 /// Lifetime. Destroying a region destroys its descendants. The handle of such a descendant then
-/// holds a stale id: its calls throw region_error, and its destructor has no effect.
+/// holds a stale id: its calls throw region_error, and its destructor has no effect. deallocate and
+/// destroy have no effect then, since the objects are gone: a container may outlive its region.
+///
+/// If a thread destroys the region while another one is in create<T>, the memory stays until the
+/// constructor returns; create<T> then destroys the object and throws region_error with
+/// region_status::stale_region. `new (region) T` has no such protection.
 ///
 /// Moves. A moved-from or released handle owns no region; its calls throw region_error with
 /// region_status::no_region. Resources and allocators of a region stay valid when its handle moves.
@@ -30,23 +36,15 @@
 #include <quarry/region/resource.hpp>
 #include <quarry/region/tree.hpp>
 
+#include <algorithm>
+#include <cstddef>
+#include <cstdint>
 #include <memory>
 #include <memory_resource>
 #include <type_traits>
 #include <utility>
 
 namespace quarry {
-
-/// A call on a region failed: the region was destroyed, or an argument is invalid.
-class region_error : public error {
- public:
-  region_error(const std::string& what, region_status status)
-      : error(what + ": " + to_text(status)), status_(status) {}
-  region_status status() const { return status_; }
-
- private:
-  region_status status_;
-};
 
 /// Refers to a region without owning it. Copyable; valid as long as the tree exists. Calls through
 /// a reference to a destroyed region throw region_error, as do calls through a default-constructed
@@ -71,10 +69,11 @@ class region_reference {
       if (void* p = node_->it->pool.allocate(n)) return p;
     return allocate_slow(n);
   }
-  /// Requires an object of this region, or nullptr, which has no effect.
+  /// Requires an object of this region, or nullptr, which has no effect. If the region was
+  /// destroyed, the call has no effect.
   void deallocate(void* p) const {
     const region_status s = try_deallocate(p);
-    if (s != region_status::ok) fail("deallocate", s);
+    if (s != region_status::ok && s != region_status::stale_region) fail("deallocate", s);
   }
   /// The same, but reports failure as a status.
   region_status try_deallocate(void* p) const {
@@ -110,20 +109,45 @@ class region_reference {
     if (node_->id() != id_) return region_status::stale_region;
     return node_->it->pool.deallocate(p);
   }
-  /// Registers the destructor of an object. `memory` has room for a region_finalizer.
-  void push_finalizer(void* memory, void (*run)(void*), void* object) const {
+  /// Keeps the memory of the region while this object exists.
+  class pin {
+   public:
+    explicit pin(const region_reference& in)
+        : node_(in && in.node_->pin(in.id_) ? in.node_ : nullptr) {}
+    pin(const pin&) = delete;
+    pin& operator=(const pin&) = delete;
+    ~pin() {
+      if (node_ != nullptr) node_->unpin();
+    }
+    /// False: the region was destroyed before.
+    explicit operator bool() const { return node_ != nullptr; }
+
+   private:
+    node_type* node_;
+  };
+
+  /// Registers a destructor. Requires a pin. False: the region was destroyed.
+  bool push_finalizer(region_finalizer& f) const {
     lock_if guard(node_->lock, node_->is_shared());
-    region_finalizer*& first = node_->it->finalizers;
-    first = new (memory) region_finalizer{run, object, first};
+    if (node_->id() != id_) return false;
+    f.next = node_->it->finalizers;
+    if (f.next != nullptr) f.next->prev = &f;
+    node_->it->finalizers = &f;
+    return true;
   }
-  /// Removes the registration of the object's destructor; throws region_error if there is none.
-  region_finalizer* remove_finalizer(const void* object) const {
+  /// Removes a registration. Requires a pin. Returns stale_region if the region was destroyed, or
+  /// not_an_object if `object` was not created at `offset` in a slot of this region.
+  region_status remove_finalizer(const void* object, std::size_t offset) const {
     lock_if guard(node_->lock, node_->is_shared());
-    if (node_->id() != id_) fail("destroy", region_status::stale_region);
-    region_finalizer** link = &node_->it->finalizers;
-    while (*link != nullptr && (*link)->object != object) link = &(*link)->next;
-    if (*link == nullptr) fail("destroy", region_status::not_an_object);
-    return std::exchange(*link, (*link)->next);
+    if (node_->id() != id_) return region_status::stale_region;
+    auto* const f =
+        reinterpret_cast<region_finalizer*>(reinterpret_cast<std::uintptr_t>(object) - offset);
+    if (node_->it->pool.usable_size(f) <= offset || f->object != object)
+      return region_status::not_an_object;
+    (f->prev != nullptr ? f->prev->next : node_->it->finalizers) = f->next;
+    if (f->next != nullptr) f->next->prev = f->prev;
+    f->object = nullptr;
+    return region_status::ok;
   }
   [[noreturn]] QUARRY_NOINLINE static void fail(const char* what, region_status why) {
     throw region_error(what, why);
@@ -186,43 +210,39 @@ class region {
   /// region's memory is released.
   template <class T, class... Args>
   T* create(Args&&... args) {
-    static_assert(alignof(T) <= region_tree::geometry.page);
-    void* memory = allocate(sizeof(T), alignof(T));
-    if constexpr (std::is_trivially_destructible_v<T>) {
-      return construct<T>(memory, std::forward<Args>(args)...);
-    } else {
-      void* finalizer = nullptr;
-      try {
-        finalizer = allocate(sizeof(region_finalizer));
-      } catch (...) {
-        deallocate(memory);
-        throw;
-      }
-      T* object = nullptr;
-      try {
-        object = construct<T>(memory, std::forward<Args>(args)...);
-      } catch (...) {
-        deallocate(finalizer);
-        throw;
-      }
-      region_.push_finalizer(
-          finalizer, [](void* p) { static_cast<T*>(p)->~T(); }, object);
+    static_assert(alignof(T) <= region_tree::geometry.page,
+                  "the alignment of T is larger than a page of a region");
+    static_assert(std::is_nothrow_destructible_v<T>,
+                  "the destructor of T may throw: a region could not be destroyed as a whole");
+    constexpr std::size_t offset = object_offset<T>;
+    const region_reference::pin pinned(region_);
+    void* const memory = allocate(offset + sizeof(T), std::max(alignof(T), alignof(void*)));
+    T* const object = construct<T>(memory, offset, std::forward<Args>(args)...);
+    if constexpr (offset != 0) {
+      auto* const finalizer = new (memory)
+          region_finalizer{[](void* p) { static_cast<T*>(p)->~T(); }, object, nullptr, nullptr};
+      if (region_.push_finalizer(*finalizer)) return object;
+      object->~T();
+    } else if (region_.node_->id() == region_.id()) {
       return object;
     }
+    throw region_error("create", region_status::stale_region);
   }
   /// Runs the destructor of an object and deallocates it. Requires the pointer that create<T>
-  /// returned, or nullptr, which has no effect.
-  /// Complexity: constant if the destructor is trivial; otherwise linear in the number of
-  /// destructors registered after this one.
+  /// returned, or nullptr, which has no effect. If the region was destroyed, its destruction has
+  /// destroyed the object or will do so, and the call has no effect. Complexity: constant.
   template <class T>
   void destroy(T* object) {
     if (object == nullptr) return;
-    if constexpr (!std::is_trivially_destructible_v<T>) {
-      region_finalizer* finalizer = region_.remove_finalizer(object);
-      object->~T();
-      deallocate(finalizer);
-    }
-    deallocate(object);
+    if constexpr (object_offset<T> == 0) return deallocate(object);
+    tree();
+    const region_reference::pin pinned(region_);
+    if (!pinned) return;
+    const region_status s = region_.remove_finalizer(object, object_offset<T>);
+    if (s == region_status::stale_region) return;
+    if (s != region_status::ok) throw region_error("destroy", s);
+    object->~T();
+    deallocate(reinterpret_cast<std::byte*>(object) - object_offset<T>);
   }
 
   /// The resource stays at its address when this handle moves. It is valid until the handle that
@@ -241,7 +261,7 @@ class region {
   region_statistics statistics() const {
     const auto s = tree().statistics(id());
     if (!s) throw region_error("statistics", s.status);
-    return s.value;
+    return s.value();
   }
   /// Returns whether both handles name the same region.
   bool is_same(const region& other) const { return region_ == other.region_; }
@@ -261,12 +281,18 @@ class region {
     region_ = to;
     *resource_ = memory_resource(to);
   }
+  /// Where create<T> places an object in its slot: behind the registration of its destructor.
+  template <class T>
+  static constexpr std::size_t object_offset = std::is_trivially_destructible_v<T>
+                                                   ? 0
+                                                   : (sizeof(region_finalizer) + alignof(T) - 1) /
+                                                         alignof(T) * alignof(T);
   template <class T, class... Args>
-  T* construct(void* memory, Args&&... args) {
+  T* construct(void* memory, std::size_t offset, Args&&... args) {
     try {
-      return new (memory) T(std::forward<Args>(args)...);
+      return new (static_cast<std::byte*>(memory) + offset) T(std::forward<Args>(args)...);
     } catch (...) {
-      deallocate(memory);
+      try_deallocate(memory);
       throw;
     }
   }
@@ -280,7 +306,9 @@ class region {
 /// new (region) T: the object exists until the region is destroyed or region.deallocate is called;
 /// its destructor never runs.
 inline void* operator new(std::size_t n, quarry::region& in) { return in.allocate(n); }
-inline void* operator new[](std::size_t n, quarry::region& in) { return in.allocate(n); }
+inline void* operator new[](std::size_t n, quarry::region& in) {
+  return in.allocate(n == 0 ? 1 : n);  // an array may have no elements
+}
 inline void* operator new(std::size_t n, std::align_val_t a, quarry::region& in) {
   return in.allocate(n, static_cast<std::size_t>(a));
 }

@@ -3,7 +3,11 @@
 /// region_status: the result of a call on regions. A call that fails has no effect, and no argument
 /// corrupts the allocator.
 
+#include <quarry/core/config.hpp>
+#include <quarry/core/error.hpp>
+
 #include <cstdint>
+#include <string>
 #include <utility>
 
 namespace quarry {
@@ -50,15 +54,43 @@ constexpr const char* to_text(region_status s) {
   return "unknown";
 }
 
-/// A value, or the status of the failed call.
+/// A call on a region failed: the region was destroyed, or an argument is invalid.
+class region_error : public error {
+ public:
+  region_error(const std::string& what, region_status status)
+      : error(what + ": " + to_text(status)), status_(status) {}
+  region_status status() const { return status_; }
+
+ private:
+  region_status status_;
+};
+
+/// A value, or the status of the failed call. Reading the value of a failed call throws
+/// region_error: an id of 0 would be the root, and the program would continue in the wrong region.
 template <class T>
-struct region_result {
-  region_status status = region_status::ok;
-  T value{};
-  region_result(T v) : value(std::move(v)) {}
+class [[nodiscard]] region_result {
+ public:
+  region_result(T v) : value_(std::move(v)) {}
   region_result(region_status s) : status(s) {}
   explicit operator bool() const { return status == region_status::ok; }
-  T operator*() const { return value; }
+
+  const T& value() const& { return checked(), value_; }
+  T&& value() && { return checked(), std::move(value_); }
+  const T& operator*() const& { return value(); }
+  T&& operator*() && { return std::move(*this).value(); }
+  const T* operator->() const { return &value(); }
+
+  region_status status = region_status::ok;
+
+ private:
+  void checked() const {
+    if (status != region_status::ok) [[unlikely]]
+      fail();
+  }
+  [[noreturn]] QUARRY_NOINLINE void fail() const {
+    throw region_error("the call has no value", status);
+  }
+  T value_{};
 };
 
 }  // namespace quarry

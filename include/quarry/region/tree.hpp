@@ -28,7 +28,9 @@
 ///   lock regions.
 ///   destroy_region: the generation of a live region is even. destroy_region makes it odd, so that
 ///   new calls fail, then waits for the locks of shared regions, then takes the memory back. If two
-///   threads destroy one region, exactly one call returns ok.
+///   threads destroy one region, exactly one call returns ok. If a constructor or destructor runs
+///   in the region meanwhile (region::create, region::destroy), the call that unpins the region
+///   takes the memory back.
 ///   Trimming skips regions that other threads may be using: those with sharing::one_thread, unless
 ///   one thread uses the whole tree (tree_options::threads), and shared regions that are locked.
 
@@ -140,6 +142,7 @@ class basic_region_tree {
 
   // Nodes call these functions; they lock the mutex.
   slab_run grow(node_type& node, slab_number least, slab_number wanted);
+  void bury_unpinned(node_type& node);
   void* take_metadata(std::size_t size);
   void give_metadata(void* p);
   void take_surplus(node_type& node);

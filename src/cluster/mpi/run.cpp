@@ -167,7 +167,7 @@ int run_ranks(const run_options& options, const std::function<int(worker&)>& wor
   int rank = 0, size = 0;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);
-  const node_id self = static_cast<node_id>(rank);
+  const auto self = static_cast<node_id>(rank);
   const shape tree = shape::for_nodes(static_cast<unsigned>(size), options.tree);
   const bool is_worker = tree.is_worker(self);
   const mpi_host host(world);

@@ -59,7 +59,7 @@ void scheduler::serve_again(blocked_request b) {
 
 region_result<region_id> scheduler::region_of_object(address a) const {
   const region_result<region_id> id = regions_->region_of(pointer(a));
-  if (!id || dying_.contains(id.value.value())) return region_status::not_ours;
+  if (!id || dying_.contains(id->value())) return region_status::not_ours;
   if (regions_->usable_size(pointer(a)) == 0 || revoking_.contains(a))
     return region_status::not_an_object;
   return *id;

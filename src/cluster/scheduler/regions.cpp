@@ -74,7 +74,7 @@ void scheduler::on(const envelope& e, const create_remote_request& r) {
   }
   const region_result<region_id> created = regions_->create_region(root_region);
   if (!created) return fail(e, created.status);
-  region_links& links = links_[created.value.number()];
+  region_links& links = links_[created->number()];
   links = {};
   links.remote_parent = r.parent;
   links.has_remote_parent = true;

@@ -43,7 +43,7 @@ region_result<void*> worker::state::allocate(rid region, std::size_t size, std::
   if (reply.status == region_status::out_of_memory && return_unused_memory())
     reply = request_owner(region, r);
   if (!reply) return reply.status;
-  void* const p = pointer(reply.value.object);
+  void* const p = pointer(reply->object);
   link.enable_access({static_cast<std::byte*>(p), size});
   return p;
 }
@@ -57,7 +57,7 @@ region_status worker::state::allocate_bulk(rid region, std::size_t size, std::sp
   if (reply.status == region_status::out_of_memory && return_unused_memory())
     reply = request_owner(region, r);
   if (!reply) return reply.status;
-  const std::vector<address>& objects = reply.value.objects;
+  const std::vector<address>& objects = reply->objects;
   if (objects.size() != out.size()) return region_status::malformed_message;
   for (std::size_t i = 0; i < out.size(); ++i) {
     out[i] = pointer(objects[i]);
@@ -71,7 +71,7 @@ region_result<std::size_t> worker::state::usable_size(const void* p) {
   if (const std::size_t size = leases_.size_of(p)) return size;
   const auto reply = request(parent(), size_request{address_of(p)});
   if (!reply) return reply.status;
-  return std::size_t{reply.value.size};
+  return std::size_t{reply->size};
 }
 
 region_result<void*> worker::state::reallocate(void* p, std::size_t n, rid region) {
@@ -88,11 +88,11 @@ region_result<void*> worker::state::reallocate(void* p, std::size_t n, rid regio
   } else {
     const auto reply = request(parent(), resize_request{address_of(p), n, region});
     if (!reply) return reply.status;
-    if (reply.value.in_place) {
+    if (reply->in_place) {
       link.enable_access({static_cast<std::byte*>(p), n});
       return p;
     }
-    old_size = reply.value.old_size;
+    old_size = reply->old_size;
   }
   const region_result<void*> fresh = allocate(region, n, default_geometry.slot);
   if (!fresh) return fresh;

@@ -25,17 +25,17 @@ region_result<packed_region> worker::pack(rid region) {
   const region_result<pack_reply> reply = state_->pack(region);
   if (!reply) return reply.status;
   packed_region packed;
-  for (const address_run& r : reply.value.ranges)
+  for (const address_run& r : reply->ranges)
     packed.ranges.push_back({static_cast<std::byte*>(pointer(r.base)), r.size});
   join_ranges(packed);
-  packed.live_bytes = reply.value.live_bytes;
+  packed.live_bytes = reply->live_bytes;
   return packed;
 }
 
 region_status worker::discard(rid region) {
   const region_result<packed_region> packed = pack(region);
   if (!packed) return packed.status;
-  for (const packed_range& r : packed.value.ranges) state_->link.discard(r);
+  for (const packed_range& r : packed->ranges) state_->link.discard(r);
   return region_status::ok;
 }
 
@@ -143,7 +143,7 @@ region_result<rid> worker::state::create_region(rid parent, int level_hint) {
   ++statistics.calls;
   const auto reply = request_owner(parent, create_region_request{parent, level_hint});
   if (!reply) return reply.status;
-  return reply.value.region;
+  return reply->region;
 }
 
 region_status worker::state::destroy_region(rid id) {
@@ -161,7 +161,7 @@ region_result<pack_reply> worker::state::pack(rid region) {
 
 void worker::state::barrier() {
   wait_for_frees();
-  request(parent(), barrier_request{});
+  (void)request(parent(), barrier_request{});
 }
 
 leaks worker::state::finish() {
@@ -169,7 +169,7 @@ leaks worker::state::finish() {
   return_all_leases();
   barrier();
   const auto left = request(parent(), finish_request{});
-  return {left.value.regions, left.value.objects, left.value.bytes};
+  return {left->regions, left->objects, left->bytes};
 }
 
 }  // namespace quarry::cluster

@@ -48,9 +48,9 @@ region_result<worker::state::outgoing> worker::state::gather(std::span<const rid
   for (const rid region : regions) {
     const region_result<pack_reply> packed = pack(region);
     if (!packed) return packed.status;
-    all.ranges.insert(all.ranges.end(), packed.value.ranges.begin(), packed.value.ranges.end());
+    all.ranges.insert(all.ranges.end(), packed->ranges.begin(), packed->ranges.end());
     // Objects that are sent away are likely to be freed by other workers.
-    for (const rid inside : packed.value.regions) release_objects(inside);
+    for (const rid inside : packed->regions) release_objects(inside);
   }
   for (const void* object : objects) {
     const region_result<std::size_t> size = usable_size(object);
@@ -64,9 +64,11 @@ region_result<worker::state::outgoing> worker::state::gather(std::span<const rid
 void worker::state::post_offer(node_id peer, const region_result<outgoing>& gathered,
                                bool hand_over) {
   transfer_offer offer;
-  offer.regions = gathered.value.regions;
-  offer.objects = gathered.value.objects;
-  offer.ranges = gathered.value.ranges;
+  if (gathered) {
+    offer.regions = gathered->regions;
+    offer.objects = gathered->objects;
+    offer.ranges = gathered->ranges;
+  }
   offer.hand_over = hand_over;
   if (gathered && link.shares_memory_with(peer))
     if (auto files = link.export_ranges(joined(offer.ranges).ranges)) {
@@ -133,9 +135,10 @@ region_status worker::state::send(unsigned peer, std::span<const rid> regions,
   wait_until(&worker_statistics::waited_for_workers,
              [&] { return (m = extract(replies_, to)).has_value(); });
   if (m->status != region_status::ok) return m->status;
+  if (!gathered) return gathered.status;
   const auto reply = body_of<transfer_reply>(*m);
   if (!reply) return region_status::malformed_message;
-  const packed_region packed = joined(gathered.value.ranges);
+  const packed_region packed = joined(gathered->ranges);
   statistics.bytes_sent += packed.packed_bytes;
   if (!reply->in_place && !packed.ranges.empty()) {
     const auto bytes = link.send_bytes(to, packed.ranges);
@@ -166,7 +169,7 @@ region_status worker::state::exchange(unsigned peer, std::span<const rid> out_re
   const node_id other = link.tree().worker(peer);
   const region_result<outgoing> gathered = gather(out_regions, {});
   post_offer(other, gathered, false);
-  const packed_region packed = joined(gathered.value.ranges);
+  const packed_region packed = gathered ? joined(gathered->ranges) : packed_region{};
   std::optional<message> offer, reply;
   incoming in;
   std::unique_ptr<transfer> out;

@@ -37,10 +37,14 @@ static void objects(void) {
 
   CHECK(quarry_region_destroy(a) == QUARRY_STALE_REGION &&
         quarry_last_status() == QUARRY_STALE_REGION);
-  CHECK(quarry_region_create(b, 0) == 0 && quarry_last_status() == QUARRY_STALE_REGION);
+  CHECK(quarry_region_create(b, 0) == QUARRY_INVALID_REGION &&
+        quarry_last_status() == QUARRY_STALE_REGION);
+  CHECK(quarry_allocate(QUARRY_INVALID_REGION, 8) == NULL &&
+        quarry_last_status() == QUARRY_STALE_REGION);
   CHECK(quarry_allocate(b, 8) == NULL && quarry_last_status() == QUARRY_STALE_REGION);
   CHECK(quarry_region_destroy(0) == QUARRY_ROOT_REGION);
-  CHECK(quarry_region_create(0, -2) == 0 && quarry_last_status() == QUARRY_BAD_ARGUMENT);
+  CHECK(quarry_region_create(0, -2) == QUARRY_INVALID_REGION &&
+        quarry_last_status() == QUARRY_BAD_ARGUMENT);
   CHECK(quarry_allocate_bulk(0, 8, -1, many) == QUARRY_BAD_ARGUMENT);
   CHECK(quarry_allocate_bulk(0, 8, 1, NULL) == QUARRY_BAD_ARGUMENT);
   CHECK(quarry_send(-1, NULL, 0, NULL, 0) == QUARRY_NO_SUCH_WORKER);

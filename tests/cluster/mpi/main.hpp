@@ -25,7 +25,7 @@ inline unsigned worker_before() { return (me() + count() - 1) % count(); }
 template <class T>
 T got(const region_result<T>& r) {
   if (!r) throw region_error("a call that must succeed", r.status);
-  return r.value;
+  return r.value();
 }
 constexpr region_status ok = region_status::ok;
 

@@ -26,12 +26,14 @@ enum class sharing : std::uint8_t {
   many_threads,  // concurrent calls; each takes the region's lock
 };
 
-/// A registered destructor: a list in the region's own memory. Destroying the region runs the list
-/// from the latest entry to the first.
+/// A registered destructor, at the start of the slot that holds the object. Since the object itself
+/// starts later in the slot, deallocate() does not accept its address. Destroying the region runs
+/// the list from the latest entry to the first.
 struct region_finalizer {
   void (*run)(void*);
   void* object;
   region_finalizer* next;
+  region_finalizer* prev;
 };
 
 template <slab_geometry Geometry>
@@ -72,6 +74,8 @@ class region_node final : public pool_source {
     std::uint64_t surplus =
         tree_type::surplus_mark(0);  // number of free slabs above which the tree takes some
     region_finalizer* finalizers = nullptr;
+    std::uint32_t pins = 0;
+    bool buried_by_last_pin = false;  // the region was destroyed while it was pinned
   };
 
   // pool_source, for the pool.
@@ -82,6 +86,23 @@ class region_node final : public pool_source {
   void give_metadata(void* p, std::size_t) override { tree_->give_metadata(p); }
   void slabs_freed() override {
     if (it->pool.runs().slabs() > it->surplus) tree_->take_surplus(*this);
+  }
+
+  /// Keeps the memory of the region while a constructor or destructor runs in it, even if the
+  /// region is destroyed meanwhile. False: `id` is not the id of the live region.
+  bool pin(region_id id) {
+    lock_if guard(lock, is_shared());
+    if (this->id() != id) return false;
+    ++it->pins;
+    return true;
+  }
+  void unpin() {
+    bool buries = false;
+    {
+      lock_if guard(lock, is_shared());
+      buries = --it->pins == 0 && it->buried_by_last_pin;
+    }
+    if (buries) tree_->bury_unpinned(*this);
   }
 
   /// Adds slabs to `held`. False: no memory for metadata; nothing changes.

@@ -34,8 +34,8 @@ region_status basic_region_tree<Geometry>::destroy_region(region_id id) {
     lock_guard guard(mutex_);
     node_type* top = find(id);
     if (top == nullptr) return region_status::stale_region;
-    unlink(*top);
     for_each_below(*top, [&](node_type& node) { dying.push_back(&node); });
+    unlink(*top);
     for (node_type* node : dying) node->end();
   }
   // Wait for calls that hold a lock. Later calls read the new id and fail.
@@ -47,9 +47,20 @@ region_status basic_region_tree<Geometry>::destroy_region(region_id id) {
   for (auto node = dying.rbegin(); node != dying.rend(); ++node)
     for (region_finalizer* f = (*node)->it->finalizers; f != nullptr; f = f->next)
       f->run(f->object);
+  std::erase_if(dying, [](node_type* node) {
+    lock_if guard(node->lock, node->is_shared());
+    node->it->buried_by_last_pin = node->it->pins != 0;
+    return node->it->buried_by_last_pin;
+  });
   lock_guard guard(mutex_);
   for (auto node = dying.rbegin(); node != dying.rend(); ++node) bury(**node);
   return region_status::ok;
+}
+
+template <slab_geometry Geometry>
+void basic_region_tree<Geometry>::bury_unpinned(node_type& node) {
+  lock_guard guard(mutex_);
+  bury(node);
 }
 
 template <slab_geometry Geometry>
