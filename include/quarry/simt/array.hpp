@@ -51,7 +51,10 @@ struct memory<cuda> {
   static void* allocate(std::uint64_t size, stream_ref<cuda> stream = {}) {
     if (size == 0) return nullptr;
     void* p = nullptr;
-    if (const cudaError_t code = cudaMalloc(&p, size); code != cudaSuccess) {
+    const cudaError_t code = cudaMalloc(&p, size);
+    if (code != cudaErrorMemoryAllocation) {
+      check_cuda(code, "cudaMalloc");  // no driver, no GPU, or the error of an earlier kernel
+    } else {
       (void)cudaGetLastError();
       std::size_t free = 0;
       std::size_t total = 0;
