@@ -17,7 +17,7 @@ def end(how, *more, ranks=5):
     """Returns the exit code, the output and the seconds of a job that ends this way."""
     start = time.monotonic()
     done = subprocess.run([*LAUNCH, *more, "-n", str(ranks), PROGRAM, how], text=True,
-                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=100)
+                          stdout=subprocess.PIPE, stderr=subprocess.STDOUT, timeout=500)
     return done.returncode, done.stdout, time.monotonic() - start
 
 

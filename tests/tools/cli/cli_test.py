@@ -19,7 +19,7 @@ PROGRAM = []
 
 
 def quarry(*arguments):
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=100)
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=500)
 
 
 def names():
@@ -250,7 +250,7 @@ class Measure(unittest.TestCase):
     def measure(self, *arguments):
         return subprocess.run([self.SCRIPT, "--quarry", " ".join(PROGRAM), *arguments],
                               capture_output=True, text=True,
-                              timeout=100)
+                              timeout=500)
 
     def test_all_parts_are_on_one_page(self):
         with tempfile.TemporaryDirectory() as folder:
@@ -322,7 +322,7 @@ class FullDisk(unittest.TestCase):
                         ("explore", "AWMalloc", "--schedules", "100"), *self.COMMANDS[4:]):
             with self.subTest(command), open("/dev/full", "w", encoding="utf-8") as full:
                 self.fails(subprocess.run([*PROGRAM, *command], stdout=full, text=True,
-                                          stderr=subprocess.PIPE, timeout=100), "standard output")
+                                          stderr=subprocess.PIPE, timeout=500), "standard output")
 
 
 class BadInput(unittest.TestCase):

@@ -39,7 +39,7 @@ class Costs(unittest.TestCase):
 
     def costs(self, *arguments):
         command = [sys.executable, SCRIPT, "--quarry", PROGRAM, "--docs", str(self.folder)]
-        return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=100)
+        return subprocess.run([*command, *arguments], capture_output=True, text=True, timeout=500)
 
     def nvcc(self, version, probes=None):
         if probes is None:
@@ -109,7 +109,7 @@ class Costs(unittest.TestCase):
 
     def test_a_missing_program_is_an_error(self):
         result = subprocess.run([sys.executable, SCRIPT, "--quarry", "/nonexistent/quarry"],
-                                capture_output=True, text=True, timeout=100)
+                                capture_output=True, text=True, timeout=500)
         self.assertEqual(result.returncode, 2)
         self.assertEqual(len(result.stderr.splitlines()), 1)
 

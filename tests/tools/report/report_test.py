@@ -25,7 +25,7 @@ PROGRAM = []
 
 def quarry(*arguments):
     return subprocess.run([*PROGRAM, *map(str, arguments)], capture_output=True, text=True,
-                          timeout=100)
+                          timeout=500)
 
 
 class Addresses(html.parser.HTMLParser):

@@ -25,7 +25,7 @@ ALWAYS = ("experiment", "allocator", "series", "x", "command", "backend", "devic
 
 
 def quarry(*arguments):
-    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=100)
+    return subprocess.run([*PROGRAM, *arguments], capture_output=True, text=True, timeout=500)
 
 
 def names():
