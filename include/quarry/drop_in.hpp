@@ -27,8 +27,6 @@
 /// and adds itself to a list when the program starts (as layer/xmc.hpp does). init() writes all
 /// copies. It works with and without relocatable device code.
 
-#include <quarry/core/config.hpp>  // first: it reports compilers without C++20
-
 #include <quarry/heap.hpp>
 
 #include <cstddef>
