@@ -17,7 +17,7 @@ if(QUARRY_INSTALL)
 
   # quarry::region, quarry::cpu and the cluster have export files of their own: users of
   # quarry::quarry need no threads, no Boost and no MPI. quarry::cluster_core, the simulation,
-  # is exported with quarry::cpu.
+  # and quarry::check are exported with quarry::cpu.
   set(quarry_compatibility ARCH_INDEPENDENT)
   if(TARGET quarry_region)
     set(quarry_compatibility)
@@ -28,7 +28,7 @@ if(QUARRY_INSTALL)
   endif()
   if(QUARRY_HAS_EXECUTOR)
     set(quarry_compatibility)
-    install(TARGETS quarry_cpu quarry_cluster_core EXPORT quarry_cpu_targets
+    install(TARGETS quarry_cpu quarry_check quarry_cluster_core EXPORT quarry_cpu_targets
       COMPONENT development)
     install(EXPORT quarry_cpu_targets
       FILE quarryCpuTargets.cmake NAMESPACE quarry::

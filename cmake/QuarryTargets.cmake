@@ -10,8 +10,8 @@ function(quarry_warnings target)
     "$<$<COMPILE_LANG_AND_ID:CUDA,NVIDIA>:SHELL:-Werror all-warnings>")
 endfunction()
 
-# Links the headers, and the CPU backend and regions where they are built; turns warnings on. The
-# explorer counts bits all the time: it is 10 % faster with the instruction that every x86-64
+# Links the headers, and the CPU backend, the explorer and regions where they are built; turns
+# warnings on. The explorer counts bits all the time: it is 10 % faster with the instruction that every x86-64
 # processor since 2008 has.
 function(quarry_own target)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
@@ -19,7 +19,7 @@ function(quarry_own target)
   endif()
   target_link_libraries(${target} PRIVATE quarry::quarry)
   if(QUARRY_HAS_EXECUTOR)
-    target_link_libraries(${target} PRIVATE quarry_cpu)
+    target_link_libraries(${target} PRIVATE quarry_check)
   endif()
   if(TARGET quarry_region)
     target_link_libraries(${target} PRIVATE quarry_region)

@@ -4,7 +4,6 @@
 #include "check/effort.hpp"
 #include "layer/word_pool.hpp"
 
-#include <quarry/check/ledger.hpp>
 #include <quarry/heap/heap.hpp>
 #include <quarry/layer/buffer.hpp>
 #include <quarry/layer/checked/checked.hpp>
@@ -12,6 +11,7 @@
 #include <quarry/pool/bump.hpp>
 #include <quarry/pool/circular/circular.hpp>
 #include <quarry/pool/system_heap.hpp>
+#include <quarry/simt/explore.hpp>
 
 #include <gtest/gtest.h>
 
@@ -81,22 +81,24 @@ TEST(HeapThatDrains, DrainsThroughOtherLayers) {
 // collision costs an additional load, and the addresses of the system's blocks differ between
 // builds.
 TEST(CheckedHeap, HasTheCostsThatItsHeaderStates) {
-  const auto text_of = [](const call_costs& c) {
-    return per_call(c.atomics, c.calls) + " " + per_call(c.loads, c.calls) + " " +
-           per_call(c.stores, c.calls);
+  const heap<checked<system_heap, checking{.quarantine = 4, .fifos = 1}>, cpu> h(64_MiB);
+  const auto ref = h.ref();
+  const auto costs_of = [](const auto& kernel) {
+    const simt::cost_counts before = simt::counts_of_this_thread();
+    launch<cpu>({1, 1, 1, 0}, kernel);
+    const simt::cost_counts after = simt::counts_of_this_thread();
+    return std::array{after.atomics - before.atomics, after.loads - before.loads,
+                      after.stores - before.stores};
   };
-  using full = checked<system_heap, checking{.quarantine = 4, .fifos = 1}>;
-  const heap<full, cpu> h(64_MiB);
-  detail::ledger_warp warp{};
-  warp[0].size = 64;
-  call_costs malloc, free;
+  using counts = std::array<std::uint64_t, 3>;
   for (int round = 0; round < 16; ++round) {
-    if (round == 8) malloc = free = {};  // the quarantine is full from here on
-    detail::add_costs(malloc, 1, warp, detail::ledger_malloc<full>{h.ref().allocator(), &warp});
-    detail::add_costs(free, 1, warp, detail::ledger_free<full>{h.ref().allocator(), &warp});
+    void* block = nullptr;
+    const counts malloc = costs_of([&] { block = ref.malloc(64); });
+    const counts free = costs_of([&] { ref.free(block); });
+    if (round < 8) continue;  // the quarantine is not full yet
+    EXPECT_EQ(malloc, (counts{1, 1, 3}));
+    EXPECT_EQ(free, (counts{4, 18, 3}));
   }
-  EXPECT_EQ(text_of(malloc), "1 1 3");
-  EXPECT_EQ(text_of(free), "4 18 3");
 }
 
 // ---- under explored schedules ------------------------------------------------------------------

@@ -10,11 +10,9 @@
 /// Words of the metadata have the names that the allocator gave to its arrays (carve). Words of the
 /// pool are shown by their offset.
 
-#include <quarry/check/text.hpp>
 #include <quarry/core/carve.hpp>
 #include <quarry/simt/explore.hpp>
 
-#include <algorithm>
 #include <cstdint>
 #include <functional>
 #include <string>
@@ -28,51 +26,20 @@ class trace {
 
   explicit trace(sink write) : write_(std::move(write)) {}
 
-  void begin(const carve& metadata, memory_range pool) {
-    metadata_ = &metadata;
-    pool_ = pool;
-    steps_ = 0;
-  }
+  void begin(const carve& metadata, memory_range pool);
   /// Writes a text of one or more lines.
-  void write(const std::string& text) const {
-    for (std::size_t first = 0; first < text.size();) {
-      const std::size_t last = std::min(text.find('\n', first), text.size());
-      write_(text.substr(first, last - first));
-      first = last + 1;
-    }
-  }
+  void write(const std::string& text) const;
 
   // Called by lanes. Race detectors ignore the accesses.
-  void malloc_called(std::uint64_t lane, std::uint64_t n) const {
-    write_of_lane(lane, "calls malloc(" + std::to_string(n) + ")");
-  }
-  void malloc_returned(std::uint64_t lane, const void* p, std::uint64_t number) const {
-    std::string text = "gets " + address_text(pool_, p);
-    if (p != nullptr) text += " (#" + std::to_string(number) + ")";
-    write_of_lane(lane, text);
-  }
-  void free_called(std::uint64_t lane, const void* p, std::uint64_t number) const {
-    write_of_lane(lane, "frees " + address_text(pool_, p) + " (#" + std::to_string(number) + ")");
-  }
-  void step(const simt::step& s) {
-    std::string text = s.what + (" " + name_of(s.where)) + ": " + to_hex(s.before);
-    if (s.after != s.before) text += " -> " + to_hex(s.after);
-    write_line("step " + std::to_string(++steps_), s.thread, text);
-  }
+  void malloc_called(std::uint64_t lane, std::uint64_t n) const;
+  void malloc_returned(std::uint64_t lane, const void* p, std::uint64_t number) const;
+  void free_called(std::uint64_t lane, const void* p, std::uint64_t number) const;
+  void step(const simt::step& s);
 
  private:
-  std::string name_of(const void* where) const {
-    std::string name = metadata_ != nullptr ? metadata_->name_of(where) : std::string{};
-    return name.empty() ? address_text(pool_, where) : name;
-  }
-  void write_of_lane(std::uint64_t lane, const std::string& text) const {
-    const simt::host_section hidden;
-    write_line("", lane, text);
-  }
-  void write_line(std::string when, std::uint64_t lane, const std::string& text) const {
-    when.resize(std::max<std::size_t>(when.size(), 10), ' ');
-    write_(when + "lane " + std::to_string(lane) + "  " + text);
-  }
+  std::string name_of(const void* where) const;
+  void write_of_lane(std::uint64_t lane, const std::string& text) const;
+  void write_line(std::string when, std::uint64_t lane, const std::string& text) const;
 
   sink write_;
   const carve* metadata_ = nullptr;

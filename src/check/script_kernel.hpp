@@ -6,6 +6,7 @@
 /// need their destructors.
 
 #include <quarry/check/oracle.hpp>
+#include <quarry/check/sandbox.hpp>
 #include <quarry/check/script.hpp>
 #include <quarry/check/trace.hpp>
 #include <quarry/simt/explore.hpp>
@@ -14,9 +15,8 @@
 
 namespace quarry {
 
-template <allocator A>
 struct script_kernel {
-  A heap;
+  const sandbox* heap;
   const allocation_script* script;
   shadow_heap* shadow;
   const trace* out;  // nullptr: no trace is written
@@ -38,20 +38,18 @@ struct script_kernel {
   void request(std::uint32_t number, std::uint64_t n, std::uint32_t lane) const {
     if (out != nullptr) out->malloc_called(lane, n);
     shadow->malloc_called(lane, n);
-    void* const p = heap.malloc(n);
+    void* const p = heap->malloc(n);
     if (out != nullptr) out->malloc_returned(lane, p, number);
     if (!shadow->malloc_returned(number, lane, p, n)) simt::fail(shadow->violation());
   }
 
   /// Effects: frees the block if it is live.
   void release(std::uint32_t number, std::uint32_t lane) const {
-    if constexpr (A::can.frees_one) {
-      const shadow_heap::block b = shadow->remove(number);
-      if (b.begin == nullptr) return;
-      if (out != nullptr) out->free_called(lane, b.begin, number);
-      if (!shadow->still_painted(b, number, lane)) simt::fail(shadow->violation());
-      heap.free(b.begin);
-    }
+    const shadow_heap::block b = shadow->remove(number);
+    if (b.begin == nullptr) return;
+    if (out != nullptr) out->free_called(lane, b.begin, number);
+    if (!shadow->still_painted(b, number, lane)) simt::fail(shadow->violation());
+    heap->free(b.begin);
   }
 };
 
