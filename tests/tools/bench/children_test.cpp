@@ -20,9 +20,9 @@ namespace quarry::tool::children_test {
 namespace {
 
 enum class fault : std::uint8_t { hangs, crashes, throws };
+fault chosen_fault = fault::hangs;
 
-/// bump with a fault that requests of 64 bytes trigger.
-template <fault Fault>
+/// bump with a fault that requests of 64 bytes trigger: the chosen one.
 class faulty {
  public:
   static constexpr abilities can = bump::can;
@@ -33,8 +33,8 @@ class faulty {
   void initialise(std::uint64_t lane, std::uint64_t lanes) const { base_.initialise(lane, lanes); }
   void* malloc(std::size_t n) const {
     if (n != trigger) return base_.malloc(n);
-    while (Fault == fault::hangs) ::usleep(1000);
-    if (Fault == fault::throws) throw error("deliberate");
+    while (chosen_fault == fault::hangs) ::usleep(1000);
+    if (chosen_fault == fault::throws) throw error("deliberate");
     ::signal(SIGSEGV, SIG_DFL);  // a sanitizer's handler would turn the signal into an exit code
     ::raise(SIGSEGV);
     return nullptr;
@@ -45,16 +45,17 @@ class faulty {
  private:
   bump base_;
 };
-static_assert(allocator<faulty<fault::hangs>>);
+static_assert(allocator<faulty>);
 
 /// Runs a request in the child process.
 void run_faulty(const bench_request& request, const bench_callback& emit) {
-  if (request.allocator == "hangs")
-    run_measurements<block_bench<faulty<fault::hangs>, cpu>>(request, emit);
-  if (request.allocator == "crashes")
-    run_measurements<block_bench<faulty<fault::crashes>, cpu>>(request, emit);
-  if (request.allocator == "throws")
-    run_measurements<block_bench<faulty<fault::throws>, cpu>>(request, emit);
+  const auto run_with = [&](fault f) {
+    chosen_fault = f;
+    run_measurements<block_bench<faulty, cpu>>(request, emit);
+  };
+  if (request.allocator == "hangs") run_with(fault::hangs);
+  if (request.allocator == "crashes") run_with(fault::crashes);
+  if (request.allocator == "throws") run_with(fault::throws);
   if (request.allocator == "exits") ::_exit(7);
   if (request.allocator == "sound") run_measurements<block_bench<bump, cpu>>(request, emit);
 }

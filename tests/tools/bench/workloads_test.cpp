@@ -21,15 +21,17 @@
 namespace quarry::tool::workloads_test {
 namespace {
 
-template <defect Defect>
-bench_result blocks_of(bench_workload workload = bench_workload::malloc_then_free) {
+bench_result blocks_of(defect d, bench_workload workload = bench_workload::malloc_then_free) {
+  const with_defect present(d);
   bench_measurement m = measurement_of(64, 3000);
   m.workload = workload;
   bench_request request = request_of("", {});
-  return block_bench<faulty_bump<Defect>, cpu>(request).run(m);
+  return block_bench<faulty_bump<>, cpu>(request).run(m);
 }
 template <class Allocator>
-bench_result loop_of(bench_workload workload, std::uint32_t batch, std::uint32_t rounds) {
+bench_result loop_of(bench_workload workload, std::uint32_t batch, std::uint32_t rounds,
+                     defect d = defect::none) {
+  const with_defect present(d);
   bench_measurement m = measurement_of(64, 300);
   m.workload = workload;
   m.batch = batch;
@@ -50,7 +52,7 @@ bench_result curve_of(bench_workload workload, std::uint64_t workers, std::uint3
 }
 
 TEST(Bench, PassesASoundAllocator) {
-  const bench_result f = blocks_of<defect::none>();
+  const bench_result f = blocks_of(defect::none);
   EXPECT_TRUE(f.sound());
   EXPECT_EQ(f.failures, 0u);
   EXPECT_EQ(f.repeats, 2u);
@@ -65,33 +67,34 @@ inline constexpr bool race_detector = QUARRY_TSAN != 0;
 
 TEST(Bench, CountsBlocksThatOverlap) {
   if (race_detector) GTEST_SKIP() << "ThreadSanitizer reports the race first";
-  EXPECT_GT(blocks_of<defect::overlaps>().corrupt, 1000u);
-  EXPECT_GT((loop_of<faulty_bump<defect::overlaps>>(bench_workload::batch, 16, 1).corrupt), 100u);
-  EXPECT_GT((loop_of<faulty_bump<defect::overlaps>>(bench_workload::random_walk, 1, 10).corrupt),
+  EXPECT_GT(blocks_of(defect::overlaps).corrupt, 1000u);
+  EXPECT_GT((loop_of<faulty_bump<>>(bench_workload::batch, 16, 1, defect::overlaps).corrupt), 100u);
+  EXPECT_GT((loop_of<faulty_bump<>>(bench_workload::random_walk, 1, 10, defect::overlaps).corrupt),
             30u);
 }
 TEST(Bench, CountsBlocksThatAreNotAligned) {
-  const bench_result f = blocks_of<defect::misaligns>();
+  const bench_result f = blocks_of(defect::misaligns);
   EXPECT_EQ(f.misaligned, 3000u);
   EXPECT_EQ(f.corrupt, 0u);
 }
-TEST(Bench, CountsBlocksOutsideThePool) { EXPECT_EQ(blocks_of<defect::strays>().corrupt, 3000u); }
+TEST(Bench, CountsBlocksOutsideThePool) { EXPECT_EQ(blocks_of(defect::strays).corrupt, 3000u); }
 TEST(Bench, CountsBlocksThatTheAllocatorWroteTo) {
   if (race_detector) GTEST_SKIP() << "ThreadSanitizer reports the race first";
-  EXPECT_GT(blocks_of<defect::spoils>().corrupt, 0u);
+  EXPECT_GT(blocks_of(defect::spoils).corrupt, 0u);
 }
 TEST(Bench, CountsCallsThatFail) {
-  const bench_result f = blocks_of<defect::fails>();
+  const bench_result f = blocks_of(defect::fails);
   EXPECT_GT(f.failures, 300u);
   EXPECT_TRUE(f.sound());
 }
 
 TEST(Bench, ChecksBlocksInsideKernelsThatFree) {
   EXPECT_TRUE((loop_of<bump>(bench_workload::batch, 16, 1).sound()));
-  EXPECT_EQ((loop_of<faulty_bump<defect::misaligns>>(bench_workload::churn, 1, 8).misaligned),
+  EXPECT_EQ((loop_of<faulty_bump<>>(bench_workload::churn, 1, 8, defect::misaligns).misaligned),
             300u * 8);
-  EXPECT_EQ((loop_of<faulty_bump<defect::strays>>(bench_workload::churn, 1, 8).corrupt), 300u * 8);
-  EXPECT_GT((loop_of<faulty_bump<defect::fails>>(bench_workload::random_walk, 1, 10).failures),
+  EXPECT_EQ((loop_of<faulty_bump<>>(bench_workload::churn, 1, 8, defect::strays).corrupt),
+            300u * 8);
+  EXPECT_GT((loop_of<faulty_bump<>>(bench_workload::random_walk, 1, 10, defect::fails).failures),
             30u);
 }
 
@@ -103,7 +106,7 @@ TEST(Bench, CountsAtomicsExactly) {
 
 TEST(Bench, FillsTheHeapToTheLastBlock) {
   const bench_result f =
-      blocks_of<defect::none>(bench_workload::fill);  // faulty_bump keeps 16 bytes
+      blocks_of(defect::none, bench_workload::fill);  // faulty_bump keeps 16 bytes
   EXPECT_TRUE(f.sound());
   EXPECT_EQ(f.values, std::vector<double>{1 - 64.0 / (1 << 20)});
 }
@@ -112,8 +115,7 @@ TEST(Bench, MeasuresAddressRangeFragmentation) {
   bench_measurement m = measurement_of(64, 1000);
   m.workload = bench_workload::fragmentation;
   m.rounds = 3;
-  const bench_result f =
-      block_bench<faulty_bump<defect::counts_wrong>, cpu>(request_of("", {})).run(m);
+  const bench_result f = block_bench<faulty_bump<true>, cpu>(request_of("", {})).run(m);
   ASSERT_EQ(f.values.size(), 4u);
   EXPECT_EQ(f.values[0], 1);            // adjacent blocks
   EXPECT_GT(f.values[3], f.values[1]);  // the allocator reuses no memory
@@ -218,9 +220,9 @@ TEST(BenchHeap, IsOccupiedBeforehandAsRequested) {
 TEST(BenchWorkloads, ProduceAndWriteCheckBlocks) {
   if (race_detector) GTEST_SKIP() << "ThreadSanitizer reports the race first";
   for (const bench_workload workload : {bench_workload::produce, bench_workload::write}) {
-    EXPECT_TRUE(blocks_of<defect::none>(workload).sound());
-    EXPECT_GT(blocks_of<defect::overlaps>(workload).corrupt, 1000u);
-    EXPECT_GT(blocks_of<defect::fails>(workload).failures, 300u);
+    EXPECT_TRUE(blocks_of(defect::none, workload).sound());
+    EXPECT_GT(blocks_of(defect::overlaps, workload).corrupt, 1000u);
+    EXPECT_GT(blocks_of(defect::fails, workload).failures, 300u);
   }
 }
 
@@ -253,7 +255,7 @@ TEST(BenchWorkloads, LatencyPercentilesAreOrdered) {
   check(f, "");
   check(f, "free_");
   EXPECT_FALSE(loop_of<bump>(bench_workload::latency, 1, 1).fields.contains("free_p50"));
-  EXPECT_EQ((loop_of<faulty_bump<defect::misaligns>>(bench_workload::latency, 1, 1).misaligned),
+  EXPECT_EQ((loop_of<faulty_bump<>>(bench_workload::latency, 1, 1, defect::misaligns).misaligned),
             300u);
 }
 
@@ -315,8 +317,7 @@ TEST(BenchWorkloads, RecoveryReachesTheSameFractionAgain) {
     EXPECT_EQ(f.curve[i].fields.at("size"), f.curve[i + 4].fields.at("size"));
   }
   // This allocator frees nothing, so that the heap stays full.
-  const bench_result leaks =
-      curve_of<faulty_bump<defect::counts_wrong>>(bench_workload::recovery, 1024, 3);
+  const bench_result leaks = curve_of<faulty_bump<true>>(bench_workload::recovery, 1024, 3);
   EXPECT_EQ(leaks.curve.back().fields.at("usable_fraction"), 0);
 }
 

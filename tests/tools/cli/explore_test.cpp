@@ -13,34 +13,33 @@
 namespace quarry::tool::explore_test {
 namespace {
 
-template <defect Defect>
 exploration explore(const exploration_options& options) {
-  return allocator_explorer<faulty_bump<Defect>>(options).run();
+  return allocator_explorer<faulty_bump<>>(options).run();
 }
 
-template <defect Defect>
-exploration explored(std::uint64_t schedules = 2000) {
+exploration explored(defect d, std::uint64_t schedules = 2000) {
+  const with_defect present(d);
   exploration_options options;
   options.schedules = schedules;
-  return explore_in_portions(options, explore<Defect>, [](const exploration&) {});
+  return explore_in_portions(options, explore, [](const exploration&) {});
 }
 
 TEST(Explore, FindsNoFailureInASoundAllocator) {
-  const exploration found = explored<defect::none>();
+  const exploration found = explored(defect::none);
   EXPECT_FALSE(found.first);
   EXPECT_EQ(found.schedules, 2000u);
   EXPECT_GT(found.served, 0u);
 }
 
 TEST(Explore, StopsAtTheFirstFailure) {
-  const exploration found = explored<defect::overlaps>();
+  const exploration found = explored(defect::overlaps);
   ASSERT_TRUE(found.first);
   EXPECT_LT(found.schedules, 2000u);
   EXPECT_EQ(found.schedules, found.first->seed);  // seeds count from 1
 }
 
 TEST(Explore, PrintsTheCommandThatReplaysAFailure) {
-  const exploration found = explored<defect::overlaps>();
+  const exploration found = explored(defect::overlaps);
   ASSERT_TRUE(found.first);
   const std::string text = failure_text("Faulty", *found.first);
   EXPECT_NE(text.find("seed " + std::to_string(found.first->seed)), std::string::npos) << text;
@@ -53,10 +52,11 @@ TEST(Explore, PrintsTheCommandThatReplaysAFailure) {
 }
 
 TEST(Explore, FindsTheSameFailureInOnePortionAndInMany) {
-  const exploration in_portions = explored<defect::misaligns>();
+  const exploration in_portions = explored(defect::misaligns);
   exploration_options options;
   options.schedules = 2000;
-  const exploration at_once = allocator_explorer<faulty_bump<defect::misaligns>>(options).run();
+  const with_defect present(defect::misaligns);
+  const exploration at_once = explore(options);
   ASSERT_TRUE(in_portions.first && at_once.first);
   EXPECT_EQ(in_portions.first->token, at_once.first->token);
   EXPECT_EQ(in_portions.steps, at_once.steps);
@@ -66,7 +66,7 @@ TEST(Explore, ReportsItsProgress) {
   exploration_options options;
   options.schedules = 5000;
   std::uint64_t last = 0;
-  (void)explore_in_portions(options, explore<defect::none>, [&](const exploration& so_far) {
+  (void)explore_in_portions(options, explore, [&](const exploration& so_far) {
     EXPECT_GT(so_far.schedules, last);
     last = so_far.schedules;
   });
@@ -77,8 +77,7 @@ TEST(Explore, StopsAtItsTimeLimit) {
   exploration_options options;
   options.schedules = ~std::uint64_t{0};
   options.seconds = 0.01;
-  EXPECT_GT(
-      explore_in_portions(options, explore<defect::none>, [](const exploration&) {}).schedules, 0u);
+  EXPECT_GT(explore_in_portions(options, explore, [](const exploration&) {}).schedules, 0u);
 }
 
 }  // namespace
