@@ -11,8 +11,8 @@ function(quarry_warnings target)
 endfunction()
 
 # Links the headers, and the CPU backend, the explorer and regions where they are built; turns
-# warnings on. The explorer counts bits all the time: it is 10 % faster with the instruction that every x86-64
-# processor since 2008 has.
+# warnings on. The explorer counts bits all the time: it is 10 % faster with the instruction that
+# every x86-64 processor since 2008 has.
 function(quarry_own target)
   if(CMAKE_SYSTEM_PROCESSOR STREQUAL "x86_64")
     target_compile_options(${target} PRIVATE "$<$<COMPILE_LANGUAGE:CXX>:-mpopcnt>")

@@ -5,8 +5,8 @@
 /// Delta debugging (Zeller and Hildebrandt 2002) over operations. The first step removes whole
 /// lanes, then runs of operations of decreasing length, until no single operation can be removed. A
 /// shorter script has other interleavings, so each candidate runs under several schedules, and the
-/// first one that fails is kept. The last step selects the schedule with the fewest switches between
-/// lanes. A limit on the number of runs bounds the effort.
+/// first one that fails is kept. The last step selects the schedule with the fewest switches
+/// between lanes. A limit on the number of runs bounds the effort.
 
 #include <quarry/check/trial_runner.hpp>
 
