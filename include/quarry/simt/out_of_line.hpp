@@ -6,7 +6,9 @@
 /// then needs the sum of the registers along the longest chain of calls, and all lanes pay for it.
 /// A function whose address is taken follows the calling convention instead: it saves the registers
 /// that it overwrites on the stack, and the kernel needs the registers of its largest function
-/// only. The call is direct, so the compiler still computes the stack size. Slow paths use it:
+/// only. The call is direct, so the compiler still computes the stack size. With -rdc=true and with
+/// -G, all functions follow the calling convention, so the address is not taken; with -G the call
+/// would become indirect, and its stack unknown. Slow paths use out_of_line:
 ///
 ///   return simt::out_of_line<&slab::malloc_large>(self, n);
 ///
@@ -35,20 +37,26 @@ struct outlined;
 
 template <class T, class Result, class... Arguments, Result (T::*Member)(Arguments...) const>
 struct outlined<Member> {
-  QUARRY_DEVICE QUARRY_NOINLINE static Result call(const T* object, Arguments... arguments) {
+  QUARRY_DEVICE_NOINLINE static Result call(const T* object, Arguments... arguments) {
     return (object->*Member)(arguments...);
   }
-  QUARRY_DEVICE QUARRY_NOINLINE static Result call_on(T object, Arguments... arguments) {
+  QUARRY_DEVICE_NOINLINE static Result call_on(T object, Arguments... arguments) {
     return (object.*Member)(arguments...);
   }
 };
+
+/// Takes the address of a function, where only that makes it follow the calling convention.
+template <auto Function>
+QUARRY_DEVICE void use_calling_convention() {
+#if QUARRY_DEVICE_CODE && !defined(__CUDACC_RDC__) && !defined(__CUDACC_DEBUG__)
+  asm volatile("" ::"l"(Function));
+#endif
+}
 }  // namespace detail
 
 template <auto Member, class T, class... Arguments>
 QUARRY_DEVICE auto out_of_line(const T* object, Arguments... arguments) {
-#if QUARRY_DEVICE_CODE
-  asm volatile("" ::"l"(&detail::outlined<Member>::call));
-#endif
+  detail::use_calling_convention<&detail::outlined<Member>::call>();
   return detail::outlined<Member>::call(object, arguments...);
 }
 
@@ -60,9 +68,7 @@ QUARRY_DEVICE auto out_of_line_leaf(const T* object, Arguments... arguments) {
 template <auto Member, class T, class... Arguments>
   requires(std::is_class_v<T> && sizeof(T) <= 16)
 QUARRY_DEVICE auto out_of_line(T object, Arguments... arguments) {
-#if QUARRY_DEVICE_CODE
-  asm volatile("" ::"l"(&detail::outlined<Member>::call_on));
-#endif
+  detail::use_calling_convention<&detail::outlined<Member>::call_on>();
   return detail::outlined<Member>::call_on(object, arguments...);
 }
 
