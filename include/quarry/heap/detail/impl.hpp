@@ -3,6 +3,7 @@
 /// The member functions of heap, and the kernels that they launch on a GPU.
 
 #include <quarry/heap/heap.hpp>
+#include <quarry/simt/out_of_line.hpp>
 
 namespace quarry {
 
@@ -125,6 +126,7 @@ template <allocator Allocator, backend Backend>
 void heap<Allocator, Backend>::start(std::byte* pool, std::byte* metadata, stream_type stream) {
   if constexpr (requires { Allocator::template reserve<Backend>(pool_end_); })
     Allocator::template reserve<Backend>(pool_end_);
+  if constexpr (std::is_same_v<Backend, cuda>) simt::reserve_stack();
   pool_ = pool;
   metadata_ = metadata;
   carve parts(metadata + header_bytes);
