@@ -106,6 +106,42 @@ TEST(MemorySource, MayBeAStandardMemoryResourceOnTheCpu) {
   EXPECT_NE(h.allocate(1000), nullptr);
 }
 
+/// Checks that the message names the bytes given and needed, and that these are enough.
+template <class Allocator>
+void expect_size_in_message(std::uint64_t size) {
+  simt::array<std::byte, here> memory(1u << 20);
+  std::byte* const unaligned = memory.data() + 16;
+  std::string message;
+  try {
+    const heap<Allocator, here> h(unaligned, bytes(size));
+  } catch (const error& e) {
+    message = e.what();
+  }
+  const std::string advice = "provide at least ";
+  EXPECT_NE(message.find("heap: " + std::to_string(size) + " bytes of the caller"),
+            std::string::npos)
+      << message;
+  const std::size_t at = message.find(advice);
+  ASSERT_NE(at, std::string::npos) << message;
+  const std::uint64_t needed = std::stoull(message.substr(at + advice.size()));
+  EXPECT_GT(needed, size);
+  EXPECT_LE(needed, memory.size());
+  const heap<Allocator, here> h(unaligned, bytes(needed));
+  EXPECT_NE(h.allocate(16), nullptr);
+}
+TEST(Heap, NamesTheBytesThatAHeapInMemoryOfTheCallerNeeds) {
+  for (const std::uint64_t size : {0u, 100u, 1536u, 4096u}) {
+    expect_size_in_message<slab>(size);
+    expect_size_in_message<scatter_alloc>(size);
+  }
+  expect_size_in_message<cfmalloc>(200);
+  expect_size_in_message<bump>(20);
+}
+
+TEST(Array, HasALimitedNumberOfElements) {
+  EXPECT_THROW((simt::array<std::uint64_t, here>(std::size_t{1} << 61)), out_of_memory);
+}
+
 TEST(Heap, UsesTheMemoryOfASpan) {
   simt::array<std::byte, here> memory(1u << 20);
   const heap<cfmalloc, here> h(std::span<std::byte>(memory.data(), memory.size()));

@@ -241,7 +241,7 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
     const command_line command = cluster.add_subcommand(
         "barnes-hut", "N-body simulation: an octree with a region per level; needs 2^k workers");
     add_count(command, "--bodies", o->bodies, "Number of bodies", 2, max_input);
-    add_count(command, "--steps", o->steps, "Number of time steps", 1);
+    add_count(command, "--steps", o->steps, "Number of time steps", 1, max_input);
     const auto theta = [](const std::string& text) { return parse_real(text, 0, 1); };
     add_parsed(command, "--theta", o->theta, theta,
                "Open cells that are nearer than their size / theta", "X");

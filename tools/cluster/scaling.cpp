@@ -183,12 +183,13 @@ void add_cluster_scaling(const command_line& cluster, action& chosen) {
   const command_line command = cluster.add_subcommand(
       "scaling", "Simulate 1 to N workers: cost of a call with one scheduler and with a tree");
   add_count(command, "--most", o->most, "Maximum number of workers; they double from 1", 1, 65'536);
-  add_count(command, "--calls", o->calls, "Calls per worker", 4);
+  add_count(command, "--calls", o->calls, "Calls per worker", 4, 1'000'000'000);
   add_count(command, "--think", o->think, "Microseconds that a worker computes between two calls",
-            0);
-  add_count(command, "--workers-each", o->workers_each, "Workers below a scheduler of the tree", 1);
+            0, 1'000'000'000);
+  add_count(command, "--workers-each", o->workers_each, "Workers below a scheduler of the tree", 1,
+            100'000);
   add_count(command, "--schedulers-each", o->schedulers_each,
-            "Schedulers below a scheduler of the tree", 2);
+            "Schedulers below a scheduler of the tree", 2, 100'000);
   add_count(command, "--seed", o->seed, "Seed of the simulated delays");
   command.add_flag("--leases", o->leases, "Allocate through leases");
   command.add_option("--plot", o->plot, "Draw the result into this SVG file");

@@ -2,6 +2,7 @@
 /// quarry map: draws the layout of a heap after a random workload.
 
 #include "common/command.hpp"
+#include "bench/environment.hpp"
 #include "bench/record_file.hpp"
 #include "common/catalogue.hpp"
 #include "common/output.hpp"
@@ -154,6 +155,7 @@ void append_record(const map_options& o, const picture& p, record_file& file) {
 }
 
 int run_map(const map_options& o) {
+  check_heap(o.plan.heap, describe_cpu());
   record_file file(o.out);
   const picture p = run_workload(o);
   if (!o.output.empty()) write_map(o, p);

@@ -161,7 +161,7 @@ void add_region_snapshot(const command_line& region, action& chosen) {
   snapshot.require_subcommand();
   const command_line command = add_file_command(
       snapshot, "save", "Build a list in regions and save the regions", o, chosen, save_list);
-  add_count(command, "--nodes", o->nodes, "Number of nodes");
+  add_count(command, "--nodes", o->nodes, "Number of nodes", 1, 1'000'000'000);
   add_count(command, "--regions", o->regions, "Number of regions that hold the list", 1, 1000);
   add_file_command(snapshot, "load", "Restore the list and check every node", o, chosen, load_list);
   add_file_command(snapshot, "info", "Print the header", o, chosen, print_header);

@@ -41,7 +41,8 @@ void require_field(const record& r, const char* kind, const char* key) {
 void add_record(record&& r, records& all) {
   check_string_fields(r);
   if (!r.line.contains("kind")) reject(r, "the record has no \"kind\"");
-  const std::string kind = r.line["kind"].is_string() ? r.line["kind"].get<std::string>() : "";
+  if (!r.line["kind"].is_string()) reject(r, "\"kind\" is not a string");
+  const auto kind = r.line["kind"].get<std::string>();
   if (kind == "experiment") {
     require_field(r, "experiment", "id");
     if (const auto y = r.line.find("y"); y != r.line.end()) {

@@ -6,6 +6,10 @@
 ///                 device pass maps the primitives of simt/ to instructions. Its host pass, and any
 ///                 C++20 compiler, maps them to the executor of the CPU backend. One binary may
 ///                 contain both.
+/// QUARRY_DEVICE_NOINLINE  marks device code that is called and not inlined: functions that are
+///                 static or no members. With relocatable device code (-rdc=true) the compiler does
+///                 not know their callers, so it is told to use no more registers than every
+///                 kernel has: 32, since a multiprocessor has 65,536 for at most 2,048 threads.
 /// QUARRY_ROLLED   precedes a loop that must not be unrolled, to save registers.
 
 #if __cplusplus <= 201703L && !(defined(_MSVC_LANG) && _MSVC_LANG > 201703L)
@@ -20,6 +24,11 @@
 #define QUARRY_CUDA 0
 #define QUARRY_DEVICE
 #define QUARRY_NOINLINE [[gnu::noinline]]
+#endif
+#if defined(__CUDACC_RDC__) && defined(__local_maxnreg__)  // CUDA 13.0 has it
+#define QUARRY_DEVICE_NOINLINE QUARRY_DEVICE QUARRY_NOINLINE __local_maxnreg__(32)
+#else
+#define QUARRY_DEVICE_NOINLINE QUARRY_DEVICE QUARRY_NOINLINE
 #endif
 
 // 1 while nvcc generates code for the GPU.

@@ -285,6 +285,13 @@ class heap {
     return header_bytes + quarry::metadata_bytes<Allocator>(pool);
   }
   static void check_size(std::uint64_t pool);
+  /// How memory of the caller is divided.
+  struct division {
+    std::uint64_t pool = 0;
+    std::uint64_t metadata = 0;
+  };
+  static division divide(std::uint64_t size);
+  static std::uint64_t least_size();
   bool has_memory() const { return metadata_ != nullptr; }
   /// Throws error if this heap was moved from.
   void require_memory(const char* function) const;

@@ -249,9 +249,8 @@ class buffer {
 
   // Slow paths. Their argument is the copy of the handle in the metadata: passing the kernel's
   // handle by reference would force it to the stack, and by value it takes many registers.
-  QUARRY_DEVICE QUARRY_NOINLINE static void* allocate(const buffer& self, std::uint64_t n);
-  QUARRY_DEVICE QUARRY_NOINLINE static void* allocate_after_failure(const buffer& self,
-                                                                    std::uint64_t n);
+  QUARRY_DEVICE_NOINLINE static void* allocate(const buffer& self, std::uint64_t n);
+  QUARRY_DEVICE_NOINLINE static void* allocate_after_failure(const buffer& self, std::uint64_t n);
   QUARRY_DEVICE static void free_cached(const buffer& self);
 
   Upstream upstream_;

@@ -126,10 +126,10 @@ class warp_arena {
 
   // Slow paths. A kernel needs the registers of its deepest call chain, so functions with many live
   // values across a call are inlined. All arguments are plain values, which need no stack.
-  QUARRY_DEVICE QUARRY_NOINLINE static header* open(shared_state* at);
+  QUARRY_DEVICE_NOINLINE static header* open(shared_state* at);
   QUARRY_DEVICE static std::byte* allocate_slow(header* h, std::uint32_t size,
                                                 simt::lane_mask group, const Upstream& from);
-  QUARRY_DEVICE QUARRY_NOINLINE static header* next_round(header* h);
+  QUARRY_DEVICE_NOINLINE static header* next_round(header* h);
   QUARRY_DEVICE static void leave(header* h);
   QUARRY_DEVICE static std::uint64_t advance(header* h, std::uint64_t seen, std::uint32_t lanes);
 

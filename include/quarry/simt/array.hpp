@@ -2,6 +2,7 @@
 #pragma once
 /// Memory of a backend, and arrays in it that the host reads and writes between kernels.
 
+#include <quarry/core/error.hpp>
 #include <quarry/simt/backend.hpp>
 #include <quarry/simt/cuda_error.hpp>
 #include <quarry/simt/stream.hpp>
@@ -88,7 +89,7 @@ class array {
 
  public:
   explicit array(std::size_t n, stream_ref<Backend> stream = {})
-      : data_(static_cast<T*>(memory<Backend>::allocate(n * sizeof(T), stream))), size_(n) {}
+      : data_(static_cast<T*>(memory<Backend>::allocate(size_of(n), stream))), size_(n) {}
   array(array&& other) noexcept
       : data_(std::exchange(other.data_, nullptr)), size_(std::exchange(other.size_, 0)) {}
   array& operator=(array&& other) noexcept {
@@ -115,6 +116,15 @@ class array {
   void fill_zero() { memory<Backend>::zero(data_, size_ * sizeof(T)); }
 
  private:
+  static std::uint64_t size_of(std::size_t n) {
+    constexpr std::size_t most = ~std::size_t{0} / sizeof(T);
+    if (n > most)
+      throw out_of_memory("an array of " + std::to_string(n) +
+                          " elements is too large; the maximum is " + std::to_string(most) +
+                          " elements of " + std::to_string(sizeof(T)) + " bytes");
+    return n * sizeof(T);
+  }
+
   T* data_;
   std::size_t size_;
 };

@@ -1,7 +1,10 @@
 // SPDX-License-Identifier: Apache-2.0
 /// Device code that must compile without optimization (nvcc -G): every atomic operation with an
-/// order that is known at run time only, and the default heap.
-#include <quarry/heap.hpp>
+/// order that is known at run time only.
+#include <quarry/simt/atomic.hpp>
+
+#include <atomic>
+#include <cstdint>
 
 namespace {
 
@@ -24,5 +27,3 @@ __global__ void atomics(std::uint32_t* narrow, std::uint64_t* wide, std::memory_
   *narrow = all_operations(narrow, std::uint32_t{3}, o);
   *wide = all_operations(wide, std::uint64_t{3}, o);
 }
-
-__global__ void default_heap(quarry::heap_ref<> heap) { heap.free(heap.malloc(64)); }

@@ -350,6 +350,13 @@ class BadInput(unittest.TestCase):
             self.rejects(["explore", "AWMalloc", option, "-1"], option, "negative")
             self.rejects(["explore", "AWMalloc", option, "ten"], option, "not a whole number")
             self.rejects(["explore", "AWMalloc", option, "9" * 30], option, "too large")
+        for command in (("cluster", "scaling", "--calls"), ("cluster", "scaling", "--think"),
+                        ("cluster", "scaling", "--workers-each"),
+                        ("cluster", "scaling", "--schedulers-each"),
+                        ("cluster", "barnes-hut", "--steps"),
+                        ("region", "snapshot", "save", "--nodes")):
+            most = str(2**64 - 1)
+            self.rejects([*command, most], command[-1], f"{most} is too large; the maximum is ")
         self.rejects(["explore", "AWMalloc", "--lanes", "0"], "the minimum is 1")
         self.rejects(["explore", "AWMalloc", "--lanes"], "--lanes")
         for text in ("0", "-1", "nan", "inf", "soon", ""):
@@ -358,6 +365,7 @@ class BadInput(unittest.TestCase):
     def test_sizes(self):
         self.rejects(["list", "--pool", "1Q"], "--pool", "'1Q' is not a size", "1.5MiB")
         self.rejects(["list", "--pool", "-1G"], "negative")
+        self.rejects(["map", "--heap", "8E"], "--heap", "8 EiB", "memory of cpu")
         self.rejects(["list", "--pool", "16E"], "64 bits")
         self.rejects(["demo", "--size", "0"], "minimum block size is 1 byte")
         self.rejects(["demo", "--size", "64-16"], "smaller size comes first")

@@ -354,6 +354,7 @@ class BadInput(InFolder):
                             ('{"kind":"experiment","id":"e","y":[{}]}', 'has no "field"'),
                             ('{"kind":"map"}', '"svg"'),
                             ('{"kind":"claim"}', '"claim"'), ('{"a":1}', 'no "kind"'),
+                            ('{"kind":3}', '"kind" is not a string'),
                             ('{"kind":"point","experiment":"e","allocator":7}', '"allocator" is '
                              'not a string')):
             self.rejects([self.file_of(good + line + "\n")], "bad.jsonl:2: ", words)

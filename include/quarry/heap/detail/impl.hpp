@@ -3,6 +3,7 @@
 /// The member functions of heap, and the kernels that they launch on a GPU.
 
 #include <quarry/heap/heap.hpp>
+#include <quarry/simt/out_of_line.hpp>
 
 namespace quarry {
 
@@ -91,20 +92,41 @@ template <allocator Allocator, backend Backend>
 heap<Allocator, Backend>::heap(void* memory, bytes size, stream_type stream) {
   const auto first = reinterpret_cast<std::uintptr_t>(memory);
   const std::uint64_t skipped = align_up(first, carve::alignment) - first;
-  const std::uint64_t usable = size.value() > skipped ? size.value() - skipped : 0;
-  // A smaller pool may need more metadata, because the allocator may divide it into smaller units.
-  for (std::uint64_t wanted = metadata_for(usable); wanted > metadata_size_;
-       wanted = metadata_for(pool_size_)) {
-    metadata_size_ = align_up(wanted, carve::alignment);
-    pool_size_ =
-        usable > metadata_size_ ? align_down(usable - metadata_size_, carve::alignment) : 0;
-  }
-  pool_end_ = first_size_ = pool_size_;
   if (memory == nullptr) throw error("quarry::heap: the memory of the caller is nullptr");
-  check_size(pool_size_);
+  const division found = divide(size.value() > skipped ? size.value() - skipped : 0);
+  if (found.pool < can.min_pool) {
+    const std::uint64_t needed = skipped + least_size();
+    throw error("quarry::heap: " + std::to_string(size.value()) +
+                " bytes of the caller are too few for a pool of " + std::to_string(can.min_pool) +
+                " bytes and the metadata of this allocator; provide at least " +
+                std::to_string(needed) + " bytes");
+  }
+  metadata_size_ = found.metadata;
+  pool_end_ = first_size_ = pool_size_ = found.pool;
   auto* pool = static_cast<std::byte*>(memory) + skipped;
   simt::memory<Backend>::zero(pool + pool_size_, metadata_size_, stream);
   start(pool, pool + pool_size_, stream);
+}
+
+template <allocator Allocator, backend Backend>
+typename heap<Allocator, Backend>::division heap<Allocator, Backend>::divide(std::uint64_t size) {
+  division p;
+  // A smaller pool may need more metadata, because the allocator may divide it into smaller units.
+  for (std::uint64_t wanted = metadata_for(size); wanted > p.metadata;
+       wanted = metadata_for(p.pool)) {
+    p.metadata = align_up(wanted, carve::alignment);
+    p.pool = size > p.metadata ? align_down(size - p.metadata, carve::alignment) : 0;
+  }
+  return p;
+}
+
+/// Returns a size that divide() makes a pool of at least min_pool from, and hardly a larger one.
+template <allocator Allocator, backend Backend>
+std::uint64_t heap<Allocator, Backend>::least_size() {
+  std::uint64_t size = align_up(can.min_pool, carve::alignment);
+  for (division p = divide(size); p.pool < can.min_pool; p = divide(size))
+    size += align_up(can.min_pool - p.pool, carve::alignment);
+  return size;
 }
 
 template <allocator Allocator, backend Backend>
@@ -125,6 +147,7 @@ template <allocator Allocator, backend Backend>
 void heap<Allocator, Backend>::start(std::byte* pool, std::byte* metadata, stream_type stream) {
   if constexpr (requires { Allocator::template reserve<Backend>(pool_end_); })
     Allocator::template reserve<Backend>(pool_end_);
+  if constexpr (std::is_same_v<Backend, cuda>) simt::reserve_stack();
   pool_ = pool;
   metadata_ = metadata;
   carve parts(metadata + header_bytes);

@@ -176,11 +176,11 @@ class checked {
     return pattern_range(block, n < How.watched ? n : How.watched, pattern_range::freed);
   }
 
-  QUARRY_DEVICE QUARRY_NOINLINE static void* allocate(const checked& self, std::uint64_t n);
-  QUARRY_DEVICE QUARRY_NOINLINE static void release(const checked& self, void* p);
-  QUARRY_DEVICE QUARRY_NOINLINE static void record_wrong_pointer(const checked& self,
-                                                                 std::uint64_t pointer,
-                                                                 std::uint32_t freed_before);
+  QUARRY_DEVICE_NOINLINE static void* allocate(const checked& self, std::uint64_t n);
+  QUARRY_DEVICE_NOINLINE static void release(const checked& self, void* p);
+  QUARRY_DEVICE_NOINLINE static void record_wrong_pointer(const checked& self,
+                                                          std::uint64_t pointer,
+                                                          std::uint32_t freed_before);
   QUARRY_DEVICE void check_guards(std::byte* block, std::uint64_t n, std::uint64_t owner,
                                   std::uint64_t detected_by) const;
   QUARRY_DEVICE void check_pattern(std::byte* block, std::uint64_t n, std::uint64_t freed_by,

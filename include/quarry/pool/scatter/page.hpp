@@ -81,9 +81,8 @@ class scatter_state {
 /// `at`.
 /// Progress: lock-free. Every reservation has a clear bit at all times, so a pass over the words
 /// that finds no clear bit was overtaken by successful claims of other lanes.
-QUARRY_NOINLINE QUARRY_DEVICE inline std::uint32_t claim_chunk(std::uint32_t* words,
-                                                               std::uint32_t capacity,
-                                                               std::uint32_t at) {
+QUARRY_DEVICE_NOINLINE inline std::uint32_t claim_chunk(std::uint32_t* words,
+                                                        std::uint32_t capacity, std::uint32_t at) {
   for (std::uint32_t w = at / 32;; w = (w + 1) * 32 < capacity ? w + 1 : 0) {
     const simt::atomic_ref<std::uint32_t> word(words[w]);
     const std::uint32_t left = capacity - w * 32;

@@ -171,14 +171,11 @@ class scatter {
 
   // Out of line. They do not call each other, since nested calls cost registers. Collective over
   // `active`.
-  QUARRY_NOINLINE QUARRY_DEVICE static grant serve_peers(scatter_pages pages,
-                                                         simt::lane_mask active,
-                                                         std::uint32_t capacity,
-                                                         std::uint32_t page);
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t next_page(scatter_pages pages,
-                                                               simt::lane_mask active,
-                                                               std::uint32_t capacity,
-                                                               bool overtaken, bool use_hints) {
+  QUARRY_DEVICE_NOINLINE static grant serve_peers(scatter_pages pages, simt::lane_mask active,
+                                                  std::uint32_t capacity, std::uint32_t page);
+  QUARRY_DEVICE_NOINLINE static std::uint32_t next_page(scatter_pages pages, simt::lane_mask active,
+                                                        std::uint32_t capacity, bool overtaken,
+                                                        bool use_hints) {
     std::uint32_t page = windows::nearby_page(pages, active, capacity, overtaken);
     simt::lane_mask unserved = simt::ballot(active, page == none && use_hints);
     if (page == none && use_hints) page = windows::distant_page(pages, unserved, capacity);
@@ -186,8 +183,7 @@ class scatter {
     if (page == none) page = windows::any_page(pages, unserved, capacity);
     return page;
   }
-  QUARRY_NOINLINE QUARRY_DEVICE static std::uint32_t allocate_run(scatter_pages pages,
-                                                                  std::uint32_t n) {
+  QUARRY_DEVICE_NOINLINE static std::uint32_t allocate_run(scatter_pages pages, std::uint32_t n) {
     const simt::lane_mask active = simt::active_mask();
     std::uint32_t page = runs(pages).try_run(active, n);
     const simt::lane_mask unserved = simt::ballot(active, page == none);
@@ -195,8 +191,8 @@ class scatter {
     simt::sync_warp(active);
     return page;
   }
-  QUARRY_NOINLINE QUARRY_DEVICE static void free_run(scatter_pages pages, std::uint32_t first,
-                                                     std::uint32_t n) {
+  QUARRY_DEVICE_NOINLINE static void free_run(scatter_pages pages, std::uint32_t first,
+                                              std::uint32_t n) {
     runs(pages).free_run(first, n);
   }
 
