@@ -175,8 +175,10 @@ lane_mask executor::active_mask(const char* file, unsigned line) {
   if (exploring_) {
     scheduler_.count_step();
     check_step_limit();
-    // Otherwise the lane waits until another lane releases the group, or no other lane can run.
-    if (scheduler_.releases_group_early()) release_group(w, p, scheduler_.random_lanes() | l.bit());
+    // Otherwise the lane waits until another lane releases the group, or no other lane can run. A
+    // lane does not wait for lanes of other warps, which can not join the group.
+    if (w.ready == 0 || scheduler_.releases_group_early())
+      release_group(w, p, scheduler_.random_lanes() | l.bit());
   }
   wait();
   return static_cast<lane_mask>(w.operands[l.index].result);
