@@ -3,6 +3,7 @@
 /// operations fill them.
 #include "check/effort.hpp"
 #include "layer/arena_trial.hpp"
+#include "layer/instrumented.hpp"
 #include "layer/word_pool.hpp"
 
 #include <quarry/layer/arena_per_warp.hpp>
@@ -82,6 +83,37 @@ TEST(ExploreArena, WithoutSuperblocks) { explore_arena<warp_arena<cfmalloc, 0, 1
 TEST(ExploreArena, WithLargeBlocks) { explore_arena<warp_arena<cfmalloc, 320, 64, 8>>(4096); }
 TEST(ExploreArena, OverBuffer) {
   explore_arena<warp_arena<buffer<cfmalloc, 2, 512>, 256, 16, 2>>(4096);
+}
+
+using shared_arenas = arena_per_warp<instrumented<cfmalloc>, 256, 16, 2>;
+
+/// Each lane allocates twelve blocks.
+struct twelve_blocks {
+  shared_arenas heap;
+  void operator()() const {
+    for (int i = 0; i < 12; ++i)
+      if (heap.malloc(32) == nullptr) simt::fail("malloc returned nullptr");
+  }
+};
+
+// Sixteen warps of one lane share four arenas. The blocks of an arena fill the first superblock,
+// which has room for five, and seven more. A warp that finds the next superblock full, too,
+// allocates one without waiting: hence the two superblocks of slack. Without the bit `refilling`,
+// warps that find the same superblock full allocate one each: 45 in all, on average.
+TEST(ExploreArena, WarpsThatShareAnArenaAllocateOneSuperblockForAll) {
+  const allocator_sandbox<shared_arenas> sandbox(std::uint64_t{32} * 1024);
+  simt::explorer explorer;
+  std::uint64_t superblocks = 0;
+  const std::uint64_t runs = scaled(2'000);
+  for (std::uint64_t seed = 0; seed < runs; ++seed) {
+    sandbox.reset();
+    const simt::outcome result =
+        explorer.run({.seed = seed}, {16, 1}, twelve_blocks{sandbox.heap()});
+    ASSERT_EQ(result.failure, "") << "seed " << seed;
+    const call_counts calls = calls_of(sandbox.statistics());
+    superblocks += calls.mallocs - calls.frees;
+  }
+  EXPECT_LE(superblocks, runs * (4 * 8 + 2));
 }
 
 }  // namespace

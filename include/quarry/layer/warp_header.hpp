@@ -8,7 +8,8 @@
 ///
 ///   used      The allocated bytes of this block, including the header. A superblock is full if
 ///             `used` exceeds its size.
-///   current   The superblock from which requests are served.
+///   current   The superblock from which requests are served. Bit 0 is set while a lane allocates
+///             the next superblock.
 ///   newest    The list that takes the next entry. Entries are blocks of the upstream: superblocks,
 ///             and sums of requests that exceed one. If a list is full, the next block is enlarged
 ///             by a new list, which links to the older one. A list therefore costs no call of the
@@ -23,6 +24,10 @@
 /// upstream one malloc and one free. If the upstream cannot allocate a superblock, a block for the
 /// header suffices. Entries are in an array instead of a chain through the blocks, so the lanes of
 /// a warp free them in parallel.
+///
+/// Refill: warps that share an arena find its superblock full at the same time. The lane that sets
+/// bit 0 of `current` allocates the next superblock. The others poll `current`, so that they do not
+/// allocate a superblock each, and allocate after `max_polls` polls.
 ///
 /// Ordering: a superblock, a list or a round is complete before it is published (release), and
 /// lanes that find it acquire. Leaving is acq_rel: the accesses of all other lanes happen before
@@ -75,7 +80,7 @@ class alignas(16) warp_header {
   QUARRY_DEVICE simt::atomic_ref<std::uint64_t> state() { return word(state_); }
   /// Returns the superblock that serves requests.
   QUARRY_DEVICE std::byte* current() {
-    return reinterpret_cast<std::byte*>(word(current_).load(simt::acquire));
+    return reinterpret_cast<std::byte*>(word(current_).load(simt::acquire) & ~refilling);
   }
   /// The counter of any superblock, including the first one.
   QUARRY_DEVICE static simt::atomic_ref<std::uint64_t> counter(std::byte* superblock) {
@@ -96,6 +101,9 @@ class alignas(16) warp_header {
   QUARRY_DEVICE void reuse_first();
 
  private:
+  static constexpr std::uint64_t refilling = 1;
+  static constexpr unsigned max_polls = 1000;
+
   QUARRY_DEVICE static simt::atomic_ref<std::uint64_t> word(std::uint64_t& w) {
     return simt::atomic_ref<std::uint64_t>(w);
   }
@@ -103,6 +111,22 @@ class alignas(16) warp_header {
   QUARRY_DEVICE static std::uint64_t* claim(list* l) {
     const std::uint64_t index = word(l->count).fetch_add(1, simt::relaxed);
     return index < Entries ? &l->entry[index] : nullptr;
+  }
+  /// Allocates from the current superblock. Returns nullptr if it has no room.
+  QUARRY_DEVICE std::byte* serve(std::uint32_t size) {
+    std::byte* const superblock = current();
+    const std::uint64_t first = counter(superblock).fetch_add(size, simt::relaxed);
+    return first + size <= Superblock ? superblock + first : nullptr;
+  }
+  /// Returns whether the calling lane shall allocate the next superblock. Returns false after
+  /// another lane has done so, and after `max_polls` polls.
+  QUARRY_DEVICE bool claim_refill() {
+    if ((word(current_).fetch_or(refilling, simt::relaxed) & refilling) == 0) return true;
+    for (unsigned i = 0; i < max_polls; ++i) {
+      if ((word(current_).load(simt::relaxed) & refilling) == 0) break;
+      simt::spin();
+    }
+    return false;
   }
   QUARRY_DEVICE list* newest() {
     return reinterpret_cast<list*>(word(newest_).load(simt::acquire));
@@ -147,13 +171,15 @@ QUARRY_DEVICE void warp_header<Shared, Upstream, Superblock, Entries>::reuse_fir
 template <class Shared, class Upstream, std::uint32_t Superblock, std::uint32_t Entries>
 QUARRY_DEVICE std::byte* warp_header<Shared, Upstream, Superblock, Entries>::allocate_group(
     warp_header* h, std::uint32_t size, const Upstream& from) {
-  if (size <= room) {
-    std::byte* const current_block = h->current();  // another lane may have added it
-    const std::uint64_t first = counter(current_block).fetch_add(size, simt::relaxed);
-    if (first + size <= Superblock) return current_block + first;
+  if (size > room) return h->allocate(size, from);
+  if (std::byte* const block = h->serve(size)) return block;  // another lane has added a superblock
+  if (!h->claim_refill())
+    if (std::byte* const block = h->serve(size)) return block;
+  std::byte* const fresh = h->allocate(Superblock, from);
+  if (fresh == nullptr) {
+    word(h->current_).bit_and(~refilling, simt::relaxed);
+    return nullptr;
   }
-  std::byte* const fresh = h->allocate(size <= room ? Superblock : size, from);
-  if (fresh == nullptr || size > room) return fresh;
   counter(fresh).store(superblock_header + size, simt::relaxed);
   word(h->current_).store(reinterpret_cast<std::uint64_t>(fresh), simt::release);
   return fresh + superblock_header;
