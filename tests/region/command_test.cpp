@@ -75,6 +75,25 @@ TEST_F(RegionCommand, ComparesWithThePeers) {
   }
   EXPECT_LT(out["free_region_ns"].get<double>(), out["free_one_by_one_ns"].get<double>());
 }
+
+TEST_F(RegionCommand, ShowsTheResidentMemoryOfEachAllocator) {
+  const std::string line =
+      std::string("region stress --workload shift --steps 1000 --threads 2 --live 1 --peer ") +
+      QUARRY_REGION_PEER + " --malloc " + QUARRY_MALLOC;
+  const auto out = nlohmann::json::parse(output_of(line + " --json"));
+  ASSERT_EQ(out.size(), 1u);
+  EXPECT_GE(out[0]["results"].size(), 3u);
+  for (const auto& row : out[0]["results"]) {
+    EXPECT_GT(row["settled_bytes"].get<double>(), 1 << 20) << row["allocator"];
+    EXPECT_GE(row["largest_bytes"], row["settled_bytes"]);
+  }
+  EXPECT_NE(output_of(line).find("interposer / best other"), std::string::npos);
+}
+
+TEST_F(RegionCommand, ReportsAMissingInterposer) {
+  std::ofstream peer(file_);
+  EXPECT_THROW(output_of("region stress --peer " + file_), input_error);
+}
 #endif
 
 TEST_F(RegionCommand, ReportsAMissingPeerProgram) {

@@ -8,6 +8,7 @@
 #include <cstdio>
 #include <cstdlib>
 #include <memory>
+#include <sstream>
 #include <string>
 
 namespace malloc_test {
@@ -197,6 +198,28 @@ TEST(RegionMalloc, AlignsUpToAGibibyte) {
       "    a = c.aligned_alloc(n(1 << shift), n(100)); assert a and a % (1 << shift) == 0, shift\n"
       "    c.free(p(a))\n"
       "assert not c.aligned_alloc(n(1 << 45), n(100))\n");
+}
+
+/// Returns the resident bytes of a process at the end of a workload of tools/region/stress.hpp.
+std::uint64_t resident_after(const std::string& workload) {
+  const result r = run("'" QUARRY_REGION_PEER "' malloc stress " + workload, true);
+  EXPECT_EQ(r.status, 0) << r.output;
+  std::istringstream in(r.output);
+  double seconds = 0;
+  std::uint64_t live = 0, resident = 0, steps = 0;
+  while (in >> seconds >> live >> resident >> steps) continue;
+  EXPECT_NE(resident, 0u) << r.output;
+  return resident;
+}
+
+// The arguments: workload, seconds, threads, MiB of live objects, steps.
+
+TEST(RegionMalloc, TakesBoundedMemoryWhileThreadsFreeObjectsOfEachOther) {
+  EXPECT_LT(resident_after("exchange 60 4 20 6000000"), 90'000'000u);
+}
+
+TEST(RegionMalloc, TakesLittleMemoryForThreadsThatEnd) {
+  EXPECT_LT(resident_after("threads 60 1 1 2000000"), 15'000'000u) << "of 1000 threads";
 }
 
 }  // namespace

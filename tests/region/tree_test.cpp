@@ -181,6 +181,36 @@ TEST(RegionTree, TakesBackSlabsOfObjectsFreedOneByOne) {
   EXPECT_EQ(tree.check_invariants(), "");
 }
 
+TEST(RegionTree, GrowsARegionIntoFreedChunksBeforeUnusedMemory) {
+  region_tree tree(small_tree(64 << 20));
+  const region_id id = *tree.create_region(root_region);
+  std::vector<void*> all(256);
+  ASSERT_EQ(tree.allocate_bulk(id, 65'536, all), region_status::ok);
+  for (std::size_t i = 0; i < all.size(); i += 2) tree.deallocate(all[i]);
+  EXPECT_GT(tree.trim(), 1000u) << "slabs in runs of 64 KiB, none as long as a page";
+  const region_id other = *tree.create_region(root_region);
+  for (int i = 0; i < 100; ++i) EXPECT_LT(*tree.allocate(other, 50'000), all.back());
+  EXPECT_EQ(tree.check_invariants(), "");
+}
+
+TEST(RegionTree, ReturnsFreeMemoryThatExceedsWhatItKeeps) {
+  tree_options options = small_tree(64 << 20);
+  options.keep = 1 << 20;
+  region_tree tree(options);
+  std::uint64_t dirty = 0;
+  for (int i = 0; i < 20; ++i) {
+    const region_id id = *tree.create_region(root_region);
+    std::vector<void*> all(100);
+    ASSERT_EQ(tree.allocate_bulk(id, 10'000 * (1 + i % 8), all), region_status::ok);
+    EXPECT_EQ(tree.destroy_region(id), region_status::ok);
+    EXPECT_LE(tree.dirty_slabs(), options.keep / 4096);
+    dirty = std::max(dirty, tree.dirty_slabs());
+  }
+  EXPECT_GT(dirty, 0u);
+  tree.trim();
+  EXPECT_EQ(tree.dirty_slabs(), 0u);
+}
+
 TEST(RegionTree, FailsWhenMetadataIsFullAndRecovers) {
   tree_options options = small_tree();
   options.metadata = 2 << 20;

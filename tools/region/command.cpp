@@ -10,6 +10,7 @@ void add_region(const command_line& app, action& chosen) {
   add_region_fragmentation(region, chosen);
   add_region_peers(region, chosen);
   add_region_snapshot(region, chosen);
+  add_region_stress(region, chosen);
 }
 
 }  // namespace quarry::tool

@@ -5,8 +5,7 @@
 ///   LD_PRELOAD=.../libquarry_malloc.so program
 ///
 /// Lyberis et al. (2012) serve a whole process, MPI included, from their slab pools in this way.
-/// Here slots are multiples of 16 bytes and slabs have 1 KiB, since most objects of ordinary
-/// programs are small. The first call creates the heap. The heap is never destroyed, since programs
+/// The first call creates the heap. The heap is never destroyed, since programs
 /// call free until they end. Functions in this file must not allocate: no exceptions, no dynamic
 /// thread-local storage.
 ///
@@ -16,7 +15,6 @@
 ///
 /// The heap reserves a terabyte of addresses, or less where the system allows less (ulimit -v).
 
-#include <quarry/region/detail/definitions.hpp>
 #include <quarry/region/heap.hpp>
 
 #include <pthread.h>
@@ -31,8 +29,7 @@ namespace {
 
 using namespace quarry;
 
-constexpr slab_geometry small_slots{1024, std::size_t{1} << 20, 16};
-using heap_type = region_heap<small_slots>;
+using heap_type = region_heap<>;
 
 alignas(heap_type) unsigned char place[sizeof(heap_type)];
 std::atomic<int> state{0};  // 0: no heap, 1: a thread constructs the heap, 2: constructed
@@ -65,7 +62,7 @@ heap_type& constructed_heap() {
   int expected = 0;
   if (state.compare_exchange_strong(expected, 1, std::memory_order_acquire)) {
     constructs = true;
-    tree_options options;
+    tree_options options = heap_type::default_options();
     options.range = largest_range();
     new (place) heap_type(options);
     constructs = false;
@@ -108,11 +105,12 @@ void* cleared(void* p, std::size_t n) {
 
 void* aligned(std::size_t alignment, std::size_t n) {
   if (!std::has_single_bit(alignment)) return errno = EINVAL, nullptr;
-  return or_enomem(heap().allocate(n, std::max(alignment, small_slots.slot)));
+  return or_enomem(heap().allocate(n, std::max(alignment, heap_geometry.slot)));
 }
 
 }  // namespace
 
+#pragma GCC visibility push(default)
 extern "C" {
 
 void* malloc(std::size_t size) { return or_enomem(heap().allocate(size)); }
@@ -148,7 +146,7 @@ void* reallocarray(void* ptr, std::size_t nmemb, std::size_t size) {
 
 int posix_memalign(void** memptr, std::size_t alignment, std::size_t size) {
   if (!std::has_single_bit(alignment) || alignment % sizeof(void*) != 0) return EINVAL;
-  void* p = heap().allocate(size, std::max(alignment, small_slots.slot));
+  void* p = heap().allocate(size, std::max(alignment, heap_geometry.slot));
   if (p == nullptr) return ENOMEM;
   *memptr = p;
   return 0;
@@ -161,3 +159,4 @@ void* pvalloc(std::size_t size) { return aligned(4096, align_up(size, std::size_
 std::size_t malloc_usable_size(void* ptr) { return ptr == nullptr ? 0 : heap().usable_size(ptr); }
 
 }  // extern "C"
+#pragma GCC visibility pop

@@ -3,7 +3,11 @@
 /// process of its own and prints the results in one line. With LD_PRELOAD, malloc is that of
 /// another library. `quarry region peers` starts this program for each allocator, so that all run
 /// the same code.
+///
+/// region_peer malloc|regions stress NAME SECONDS THREADS MIB [STEPS]: runs a workload of
+/// stress.hpp and prints the time, live bytes, resident bytes and steps ten times a second.
 
+#include "region/stress.hpp"
 #include "region/workloads.hpp"
 
 #include <quarry/region.hpp>
@@ -64,6 +68,25 @@ int many_threads(Heap& heap, std::string_view what, std::uint64_t operations) {
   return 2;
 }
 
+template <class Heap>
+int print_stress(Heap& heap, int argc, char** argv) {
+  const auto kind = argc > 6 ? stress_kind_of(argv[3]) : std::nullopt;
+  if (!kind) return 2;
+  stress_options o;
+  o.kind = *kind;
+  o.seconds = std::atof(argv[4]);
+  o.threads = static_cast<unsigned>(std::atoi(argv[5]));
+  o.live = std::strtoull(argv[6], nullptr, 10) << 20;
+  if (argc > 7) o.steps = std::strtoull(argv[7], nullptr, 10);
+  stress it(heap, o);
+  it.run([](double seconds, std::uint64_t live, std::uint64_t steps) {
+    std::printf("%.1f %llu %llu %llu\n", seconds, static_cast<unsigned long long>(live),
+                static_cast<unsigned long long>(resident_bytes()),
+                static_cast<unsigned long long>(steps));
+  });
+  return 0;
+}
+
 /// Prints the time to destroy a region of a million objects.
 int time_destroy_region() {
   region_tree tree;
@@ -85,6 +108,12 @@ int main(int argc, char** argv) {
   }
   const std::string_view who = argv[1], what = argv[2];
   const std::uint64_t operations = argc > 3 ? std::strtoull(argv[3], nullptr, 10) : 5 * million;
+  if (what == "stress") {
+    system_malloc system;
+    if (who == "malloc") return print_stress(system, argc, argv);
+    region_heap<> heap;
+    return print_stress(heap, argc, argv);
+  }
   const bool shared = what == "larson" || what == "pass" || what == "scratch";
   if (who == "malloc") {
     system_malloc heap;

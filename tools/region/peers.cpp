@@ -8,22 +8,16 @@
 #include "bench/record_file.hpp"
 #include "common/text.hpp"
 #include "region/command.hpp"
+#include "region/peer_process.hpp"
 
 #include <fmt/format.h>
 #include <nlohmann/json.hpp>
 
-#include <array>
-#include <cstdio>
-#include <filesystem>
 #include <map>
 #include <memory>
-#include <optional>
-#include <sstream>
 
 namespace quarry::tool {
 namespace {
-
-namespace fs = std::filesystem;
 
 struct peers_options {
   std::string peer;
@@ -31,11 +25,6 @@ struct peers_options {
   std::uint64_t operations = 5'000'000;
   std::string out;
   bool json = false;
-};
-
-struct allocator_under_test {
-  std::string name;
-  std::string preload;  // library for LD_PRELOAD; empty: none
 };
 
 struct workload {
@@ -55,43 +44,10 @@ constexpr workload workloads[] = {
     {"scratch", "ns", "64 B allocated, written, freed by each thread"},
 };
 
-std::optional<std::string> library(const char* file) {
-  for (const char* folder : {"/usr/lib/x86_64-linux-gnu", "/usr/lib/aarch64-linux-gnu",
-                             "/usr/lib64", "/usr/lib", "/usr/local/lib"})
-    if (fs::exists(fs::path(folder) / file)) return (fs::path(folder) / file).string();
-  return std::nullopt;
-}
-
-std::vector<allocator_under_test> available_allocators() {
-  std::vector<allocator_under_test> all{{"regions", ""}, {"glibc", ""}};
-  if (const auto found = library("libjemalloc.so.2")) all.push_back({"jemalloc", *found});
-  if (const auto found = library("libmimalloc.so.2")) all.push_back({"mimalloc", *found});
-  return all;
-}
-
-std::string quoted(const std::string& text) {
-  std::string out = "'";
-  for (const char c : text) out += c == '\'' ? std::string("'\\''") : std::string(1, c);
-  return out + "'";
-}
-
 /// Runs one workload on one allocator and returns the numbers that region_peer prints.
 std::vector<double> measure(const peers_options& o, const allocator_under_test& who,
                             const std::string& what) {
-  std::string line;
-  if (!who.preload.empty()) line = "LD_PRELOAD=" + quoted(who.preload) + " ";
-  line += quoted(o.peer) + (who.name == "regions" ? " regions " : " malloc ") + what + " " +
-          std::to_string(o.operations);
-  const std::unique_ptr<std::FILE, int (*)(std::FILE*)> pipe(::popen(line.c_str(), "r"), ::pclose);
-  if (pipe == nullptr) throw error("cannot start " + o.peer);
-  std::string text;
-  std::array<char, 256> part{};
-  while (std::fgets(part.data(), part.size(), pipe.get()) != nullptr) text += part.data();
-  std::istringstream in(text);
-  std::vector<double> numbers;
-  for (double number = 0; in >> number;) numbers.push_back(number);
-  if (numbers.empty()) throw error(o.peer + " " + what + " printed no number for " + who.name);
-  return numbers;
+  return peer_process(o.peer, who, what + " " + std::to_string(o.operations)).numbers();
 }
 
 using numbers_of_point = std::vector<double>;
@@ -145,11 +101,9 @@ void append_record(const peers_options& o, const workload& w, const std::string&
 }
 
 int run_peers(peers_options o) {
-  if (o.peer.empty())
-    o.peer = (fs::read_symlink("/proc/self/exe").parent_path() / "region_peer").string();
-  if (!fs::exists(o.peer)) throw input_error("no program " + o.peer + " (see --peer)");
+  o.peer = peer_program(o.peer);
   record_file file(o.out);
-  const auto all = available_allocators();
+  const auto all = available_allocators(o.peer);
   nlohmann::ordered_json out;
   out["rounds"] = o.rounds;
   out["operations"] = o.operations;

@@ -104,6 +104,8 @@ class basic_region_tree {
 
   const slab_table_view<Geometry>& table() const { return table_; }
   std::uint64_t free_slabs() const;
+  /// Returns the number of free slabs that may be backed by memory.
+  std::uint64_t dirty_slabs() const;
   std::uint64_t regions() const;
   pool_statistics metadata() const;
 
@@ -134,8 +136,12 @@ class basic_region_tree {
   static constexpr slab_number high_mark = Geometry.slabs_in_page();
   static constexpr slab_number low_mark = 2 * chunk;
   static constexpr std::uint32_t most_regions = outside - 1;
-  static constexpr std::uint64_t surplus_mark(std::uint64_t held) {
-    return std::uint64_t{4} * high_mark + held / 8;
+  /// The number of free slabs that a region may keep. The tree trims a region that has more, but
+  /// not before the region has freed half as many slabs since it was last trimmed: free slabs that
+  /// fill no chunk stay, and looking for others visits all free runs.
+  static constexpr std::uint64_t surplus_mark(std::uint64_t held) { return high_mark + held / 8; }
+  std::uint64_t most_dirty() const {
+    return options_.keep / Geometry.slab + (slabs_ - free_.slabs()) / 16;
   }
 
   using lock_guard = std::lock_guard<std::recursive_mutex>;
@@ -149,11 +155,11 @@ class basic_region_tree {
 
   // The caller holds the mutex.
   slab_number growth() const;
-  slab_run take_free(slab_number least, slab_number wanted);
+  void assign(slab_run run, pool_stamp owner);
   std::uint64_t trim_others(const node_type* asking, slab_number wanted);
   std::uint64_t trim_node(node_type& node, std::uint64_t leave);
   void give_free(slab_run run);
-  void purge_free();
+  void purge_free(std::uint64_t leave);
   node_type* new_node();
   void link(node_type& node, node_type& parent);
   void unlink(node_type& node);
@@ -178,6 +184,7 @@ class basic_region_tree {
   std::uint64_t regions_ = 0;
   std::uint64_t slabs_ = 0;        // in regions and in free_
   std::uint64_t dirty_slabs_ = 0;  // in free_ and possibly backed by memory
+  slab_number dirty_end_ = 0;      // no free slab from here on is dirty
   struct free_nodes final : pool_source {
     explicit free_nodes(metadata_pool<Geometry>& from) : pool(&from) {}
     slab_run more_slabs(slab_number, slab_number) override { return {}; }

@@ -3,7 +3,7 @@
 /// free_runs: the free slabs of one owner, as maximal runs.
 ///
 ///   by address    a trie, first slab -> length: the lowest run, the nearest run
-///   by length     32 lists; list k holds the runs of 2^k ... 2^(k+1) - 1 slabs
+///   by length     lists; eight from one power of two to the next, one per length below 16
 ///   by neighbour  the units of its first and last slab mark a run (slab_table.hpp)
 ///
 /// Lyberis et al. (2012) use the trie alone. Inserting into a trie may need memory, but deallocate
@@ -47,6 +47,10 @@ class free_runs {
   /// of `alignment`, a power of two.
   slab_run take(slab_number count, slab_number alignment = 1);
 
+  /// Removes a multiple of `unit` slabs, at most `most`, from the run that take(unit) would use.
+  /// Requires unit <= most.
+  slab_run take_multiple(slab_number unit, slab_number most);
+
   /// Removes exactly these slabs. False: one of them is not free.
   bool take_at(slab_run wanted);
 
@@ -65,10 +69,11 @@ class free_runs {
   std::uint64_t slabs() const { return slabs_; }
   std::uint64_t runs() const { return runs_; }
 
+  /// Visits the lists of the longest runs first.
   template <class Visit>
   void for_each(Visit visit) const {
-    for (slab_number head : bins_)
-      for (slab_number n = head; n != no_slab;) {
+    for (unsigned bin = bins; bin-- > 0;)
+      for (slab_number n = bins_[bin]; n != no_slab;) {
         const slab_run run{n, length(n)};
         n = table_.links(n).next;
         visit(run);
@@ -83,8 +88,21 @@ class free_runs {
  private:
   static constexpr unsigned looks = 8;  // runs inspected by address, and in a list
 
+  // A request takes a run that is little longer, so that the remainder of a run is mostly nothing
+  // or long. Power-of-two lists leave many runs that are too short for the next request.
+  static constexpr unsigned steps = 8;  // lists per power of two
+  static constexpr unsigned bins = 32 * steps;
   static unsigned bin_of(slab_number count) {
-    return static_cast<unsigned>(std::bit_width(count)) - 1;
+    if (count < 2 * steps) return count;
+    const auto shift = static_cast<unsigned>(std::bit_width(count) - std::bit_width(steps));
+    return shift * steps + (count >> shift);
+  }
+  /// Returns the first list that is not empty, from `bin` on; `bins`: there is none.
+  unsigned filled_from(unsigned bin) const {
+    for (unsigned word = bin / 64; bin < bins; bin = ++word * 64)
+      if (const std::uint64_t filled = filled_[word] & (~std::uint64_t{0} << bin % 64); filled != 0)
+        return word * 64 + static_cast<unsigned>(std::countr_zero(filled));
+    return bins;
   }
   slab_number length(slab_number n) const {
     return static_cast<slab_number>(table_.links(n).count);
@@ -101,8 +119,8 @@ class free_runs {
   table_type table_;
   pool_stamp owner_;
   index_type index_;
-  std::uint32_t filled_ = 0;  // bit k: list k is not empty
-  slab_number bins_[32];
+  std::uint64_t filled_[bins / 64] = {};  // bit k: list k is not empty
+  slab_number bins_[bins];                // first run of each list
   std::uint64_t slabs_ = 0;
   std::uint64_t runs_ = 0;
 };
@@ -128,6 +146,14 @@ slab_run free_runs<Geometry, Nodes>::take(slab_number count, slab_number alignme
   if (!from) return {};
   const slab_number first = (from.first + alignment - 1) & ~(alignment - 1);
   return cut(from, {first, count});
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::take_multiple(slab_number unit, slab_number most) {
+  if (unit == 0 || unit > slabs_) return {};
+  const slab_run from = find(unit);
+  if (!from) return {};
+  return cut(from, {from.first, std::min(from.count, most) / unit * unit});
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
@@ -173,7 +199,7 @@ void free_runs<Geometry, Nodes>::add(slab_run run) {
   r.next = bins_[bin];
   if (r.next != no_slab) table_.links(r.next).prev = run.first;
   bins_[bin] = run.first;
-  filled_ |= 1u << bin;
+  filled_[bin / 64] |= std::uint64_t{1} << bin % 64;
   slabs_ += run.count;
   ++runs_;
   index_.insert(run.first, run.count);  // if this fails, the run is found by length alone
@@ -185,7 +211,7 @@ void free_runs<Geometry, Nodes>::remove(slab_run run) {
   const slab_links& r = table_.links(run.first);
   (r.prev == no_slab ? bins_[bin] : table_.links(r.prev).next) = r.next;
   if (r.next != no_slab) table_.links(r.next).prev = r.prev;
-  if (bins_[bin] == no_slab) filled_ &= ~(1u << bin);
+  if (bins_[bin] == no_slab) filled_[bin / 64] &= ~(std::uint64_t{1} << bin % 64);
   table_.units(run.first) = table_.units(run.end() - 1) = slab_units::none;
   slabs_ -= run.count;
   --runs_;
@@ -203,9 +229,8 @@ slab_run free_runs<Geometry, Nodes>::find(slab_number count) const {
   for (unsigned i = 0; i < looks && n != no_slab; ++i, n = table_.links(n).next)
     if (length(n) >= count) return {n, length(n)};
   // Every run of a longer list fits. Without one, the rest of this list is searched.
-  const std::uint32_t longer = bin == 31 ? 0 : filled_ & (~std::uint32_t{0} << (bin + 1));
-  if (longer != 0)
-    n = bins_[std::countr_zero(longer)];
+  if (const unsigned longer = filled_from(bin + 1); longer != bins)
+    n = bins_[longer];
   else
     while (n != no_slab && length(n) < count) n = table_.links(n).next;
   return n == no_slab ? slab_run{} : slab_run{n, length(n)};

@@ -71,8 +71,7 @@ class region_node final : public pool_source {
     slab_pool<Geometry> pool;
     held_type held;
     std::uint64_t held_slabs = 0;
-    std::uint64_t surplus =
-        tree_type::surplus_mark(0);  // number of free slabs above which the tree takes some
+    std::uint64_t freed_slabs = 0;  // since the tree last took free slabs from the region
     region_finalizer* finalizers = nullptr;
     std::uint32_t pins = 0;
     bool buried_by_last_pin = false;  // the region was destroyed while it was pinned
@@ -84,8 +83,10 @@ class region_node final : public pool_source {
   }
   void* take_metadata(std::size_t size) override { return tree_->take_metadata(size); }
   void give_metadata(void* p, std::size_t) override { tree_->give_metadata(p); }
-  void slabs_freed() override {
-    if (it->pool.runs().slabs() > it->surplus) tree_->take_surplus(*this);
+  void slabs_freed(slab_number count) override {
+    it->freed_slabs += count;
+    const std::uint64_t mark = tree_type::surplus_mark(it->held_slabs);
+    if (it->pool.runs().slabs() > mark && it->freed_slabs > mark / 2) tree_->take_surplus(*this);
   }
 
   /// Keeps the memory of the region while a constructor or destructor runs in it, even if the

@@ -18,9 +18,9 @@ class pool_source {
   /// Returns memory that is 64-byte aligned, or nullptr.
   virtual void* take_metadata(std::size_t size) = 0;
   virtual void give_metadata(void* p, std::size_t size) = 0;
-  /// The pool calls this after slabs became free. The source may remove free runs from the pool and
-  /// may call no other function of the pool.
-  virtual void slabs_freed() {}
+  /// The pool calls this after `count` slabs joined its free runs. The source may remove free runs
+  /// from the pool and may call no other function of the pool.
+  virtual void slabs_freed(slab_number /*count*/) {}
 
  protected:
   ~pool_source() = default;

@@ -59,7 +59,12 @@ class slab_pool {
   static constexpr slab_number largest_kept =
       64;  // slabs of a large object that is cached when freed
   static constexpr slab_number kept_large = 1024;  // slabs of all cached large objects
-  static constexpr unsigned magazine_size = 64;    // addresses
+  /// A magazine holds up to 64 addresses, and fewer of large slots: 32 KiB, but at least 16.
+  static constexpr std::size_t magazine_bytes = std::size_t{1} << 15;
+  static constexpr unsigned magazine_size(unsigned units) {
+    return static_cast<unsigned>(
+        std::clamp<std::size_t>(magazine_bytes / (units * Geometry.slot), 16, 64));
+  }
 
   slab_pool(const table_type& table, pool_stamp stamp, pool_source& source, Nodes& nodes)
       : table_(table), source_(&source), stamp_(stamp), runs_(table, stamp, nodes) {

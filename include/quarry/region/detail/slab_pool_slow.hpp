@@ -63,7 +63,8 @@ unsigned slab_pool<Geometry, Nodes>::fill(size_class& c) {
   if (c.limit == nullptr) return 0;
   std::uint64_t& free = table_.links(c.current).free;
   std::byte* base = table_.address(c.current);
-  const unsigned slots = std::min(static_cast<unsigned>(std::popcount(free)), magazine_size / 2);
+  const unsigned slots =
+      std::min(static_cast<unsigned>(std::popcount(free)), magazine_size(c.units) / 2);
   for (unsigned i = slots; i > 0; --i) {
     c.floor[i - 1] = base + static_cast<unsigned>(std::countr_zero(free)) * Geometry.slot;
     free &= free - 1;
@@ -88,12 +89,13 @@ template <slab_geometry Geometry, trie_node_source Nodes>
 bool slab_pool<Geometry, Nodes>::make_room(size_class& c) {
   if (c.limit == nullptr) {
     if (has_no_magazines_) return false;
-    c.floor = c.top = static_cast<void**>(source_->take_metadata(magazine_size * sizeof(void*)));
+    const unsigned size = magazine_size(c.units);
+    c.floor = c.top = static_cast<void**>(source_->take_metadata(size * sizeof(void*)));
     if (c.floor == nullptr) return false;
-    c.limit = c.floor + magazine_size;
+    c.limit = c.floor + size;
     return true;
   }
-  flush(c, magazine_size / 2);
+  flush(c, magazine_size(c.units) / 2);
   return true;
 }
 
@@ -128,9 +130,8 @@ void slab_pool<Geometry, Nodes>::put_back(size_class& c, void* p) {
 template <slab_geometry Geometry, trie_node_source Nodes>
 bool slab_pool<Geometry, Nodes>::refill(size_class& c) {
   const slab_run run = take_slabs(c.group, kept_slabs / c.group * c.group, 1);
-  if (!run) return false;
-  format(c, {run.first, run.count / c.group * c.group});
-  return true;
+  if (run) format(c, run);
+  return static_cast<bool>(run);
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
@@ -161,7 +162,7 @@ void slab_pool<Geometry, Nodes>::drop_group(size_class& c, slab_number first) {
   c.slabs -= c.group;
   c.empty_slabs -= c.group;
   runs_.insert(run);
-  source_->slabs_freed();
+  source_->slabs_freed(run.count);
 }
 
 /// Moves the current slab to the list if it is empty.
@@ -237,7 +238,7 @@ region_status slab_pool<Geometry, Nodes>::deallocate_large(slab_number first) {
   }
   table_.units(first) = slab_units::none;
   runs_.insert({first, span});
-  source_->slabs_freed();
+  source_->slabs_freed(span);
   return region_status::ok;
 }
 
@@ -258,21 +259,21 @@ void slab_pool<Geometry, Nodes>::empty_waiting() {
 template <slab_geometry Geometry, trie_node_source Nodes>
 slab_run slab_pool<Geometry, Nodes>::take_slabs(slab_number least, slab_number wanted,
                                                 slab_number alignment) {
-  if (slab_run run = runs_.take(wanted, alignment)) return run;
-  if (wanted > least)
-    if (slab_run run = runs_.take(least, alignment)) return run;
+  const auto take = [&] {
+    return wanted > least ? runs_.take_multiple(least, wanted) : runs_.take(least, alignment);
+  };
+  if (slab_run run = take()) return run;
   const std::uint64_t room = std::uint64_t{least} + (alignment - 1);
   if (room > table_.count()) return {};
   const auto enough = static_cast<slab_number>(room);
   for (int attempt = 0; attempt < 2; ++attempt) {
     if (const slab_run got = source_->more_slabs(enough, std::max(enough, wanted))) {
       runs_.insert(got);
-      if (slab_run run = runs_.take(wanted, alignment)) return run;
-      return runs_.take(least, alignment);
+      return take();
     }
     // Slabs that reclaim() frees may join into a run that is long enough, here or at the source.
     if (attempt == 0) reclaim();
-    if (slab_run run = runs_.take(least, alignment)) return run;
+    if (slab_run run = take()) return run;
   }
   return {};
 }
@@ -296,7 +297,8 @@ void slab_pool<Geometry, Nodes>::discard() {
   for (class_block* block : blocks_) {
     if (block == &no_classes) continue;
     for (const size_class& c : block->of)
-      if (c.floor != nullptr) source_->give_metadata(c.floor, magazine_size * sizeof(void*));
+      if (c.floor != nullptr)
+        source_->give_metadata(c.floor, magazine_size(c.units) * sizeof(void*));
     source_->give_metadata(block, sizeof(class_block));
   }
   forget();
@@ -353,6 +355,7 @@ bool slab_pool<Geometry, Nodes>::resize(void* p, std::size_t n) {
   table_.links(first).count = wants;
   large_slabs_ += wants;
   large_slabs_ -= has;
+  if (wants < has) source_->slabs_freed(has - wants);
   return true;
 }
 

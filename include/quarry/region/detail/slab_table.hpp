@@ -120,6 +120,7 @@ class slab_table_view {
     static_assert(Geometry.most_units() < 1u << units_bits);
     std::uint32_t word_;
   };
+  static constexpr chunk_word dirty{no_owner, 1};
   chunk_word chunk_of(slab_number n) const {
     return chunk_word(
         std::atomic_ref<std::uint32_t>(chunks_[n / chunk]).load(std::memory_order_relaxed));
@@ -129,6 +130,11 @@ class slab_table_view {
   void set_owner(slab_run run, pool_stamp who) const {
     for (slab_number n = run.first; n < run.end(); n += chunk) set_chunk(n, chunk_word(who, 0));
   }
+  /// A free chunk is dirty if the system may have committed memory for it. set_owner() ends this.
+  void set_dirty(slab_run run) const {
+    for (slab_number n = run.first; n < run.end(); n += chunk) set_chunk(n, dirty);
+  }
+  bool is_dirty(slab_number n) const { return chunk_of(n).word() == dirty.word(); }
   /// Updates the chunk words after slabs of the run changed their units. Requires: one owner.
   void note_units(slab_run run) const {
     for (slab_number n = run.first / chunk * chunk; n < run.end(); n += chunk) {

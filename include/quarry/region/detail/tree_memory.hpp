@@ -58,10 +58,12 @@ slab_number basic_region_tree<Geometry>::growth() const {
   return static_cast<slab_number>(std::clamp<std::uint64_t>(share, low_mark, high_mark));
 }
 
+/// Records the owner of chunks that are no longer free.
 template <slab_geometry Geometry>
-slab_run basic_region_tree<Geometry>::take_free(slab_number least, slab_number wanted) {
-  const slab_run run = free_.take(wanted);
-  return run || wanted == least ? run : free_.take(least);
+void basic_region_tree<Geometry>::assign(slab_run run, pool_stamp owner) {
+  for (slab_number n = run.first; n < std::min(run.end(), dirty_end_); n += chunk)
+    if (table_.is_dirty(n)) dirty_slabs_ -= chunk;
+  table_.set_owner(run, owner);
 }
 
 template <slab_geometry Geometry>
@@ -74,11 +76,10 @@ slab_run basic_region_tree<Geometry>::grow(node_type& node, slab_number least, s
       std::max({exact, growth(),
                 static_cast<slab_number>(std::min<std::uint64_t>(
                     align_up(std::uint64_t{wanted}, chunk), table_.count()))});
-  slab_run run = take_free(exact, usual);
-  if (!run && trim_others(&node, exact) != 0) run = take_free(exact, exact);
+  slab_run run = free_.take_multiple(exact, usual);
+  if (!run && trim_others(&node, exact) != 0) run = free_.take(exact);
   if (!run) return {};
-  dirty_slabs_ -= std::min<std::uint64_t>(dirty_slabs_, run.count);
-  table_.set_owner(run, node.stamp());
+  assign(run, node.stamp());
   table_.forget(run);
   if (node.hold(run)) return run;
   give_free(run);
@@ -106,7 +107,7 @@ slab_run basic_region_tree<Geometry>::take_pages(slab_number most) {
   found.count = std::min(found.count, most / high_mark * high_mark);
   if (!found) return {};
   free_.take_at(found);
-  table_.set_owner(found, outside);  // otherwise stale marks would look like free runs
+  assign(found, outside);  // otherwise stale marks would look like free runs
   slabs_ -= found.count;
   return found;
 }
@@ -118,7 +119,7 @@ region_status basic_region_tree<Geometry>::claim(node_type& node, slab_run run) 
       run.count > table_.count() || run.first > table_.count() - run.count)
     return region_status::too_large;
   if (!free_.take_at(run)) return region_status::out_of_memory;
-  table_.set_owner(run, node.stamp());
+  assign(run, node.stamp());
   table_.forget(run);
   if (node.hold(run)) return region_status::ok;
   give_free(run);
@@ -128,16 +129,29 @@ region_status basic_region_tree<Geometry>::claim(node_type& node, slab_run run) 
 /// Requires: no slab of the run is in use.
 template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::give_free(slab_run run) {
-  table_.set_owner(run, no_owner);
+  table_.set_dirty(run);
   free_.insert(run);
   dirty_slabs_ += run.count;
-  if (dirty_slabs_ > options_.keep / Geometry.slab) purge_free();
+  dirty_end_ = std::max(dirty_end_, run.end());
+  if (dirty_slabs_ > most_dirty()) purge_free(most_dirty() / 2);
 }
 
+/// Returns memory of free runs to the system, the longest runs first, until at most `leave` free
+/// slabs are dirty.
 template <slab_geometry Geometry>
-void basic_region_tree<Geometry>::purge_free() {
-  free_.for_each([&](slab_run run) { table_.purge(run); });
-  dirty_slabs_ = 0;
+void basic_region_tree<Geometry>::purge_free(std::uint64_t leave) {
+  free_.for_each([&](slab_run run) {
+    const slab_number end = std::min(run.end(), dirty_end_);
+    for (slab_number n = run.first; n < end && dirty_slabs_ > leave; n += chunk) {
+      slab_run part{n, 0};
+      while (part.end() < end && table_.is_dirty(part.end())) part.count += chunk;
+      if (!part) continue;
+      table_.purge(part);
+      table_.set_owner(part, no_owner);
+      dirty_slabs_ -= part.count;
+      n = part.end();
+    }
+  });
 }
 
 /// Takes whole chunks of the region's free runs and leaves at least `leave` free slabs. Returns the
@@ -176,9 +190,7 @@ template <slab_geometry Geometry>
 void basic_region_tree<Geometry>::take_surplus(node_type& node) {
   lock_guard guard(mutex_);
   trim_node(node, surplus_mark(node.it->held_slabs) / 2);
-  // The remaining free slabs lie in runs smaller than a chunk: raise the threshold of the next
-  // trim.
-  node.it->surplus = std::max(surplus_mark(node.it->held_slabs), 2 * node.it->pool.runs().slabs());
+  node.it->freed_slabs = 0;
 }
 
 template <slab_geometry Geometry>
@@ -205,7 +217,7 @@ template <slab_geometry Geometry>
 std::uint64_t basic_region_tree<Geometry>::trim() {
   lock_guard guard(mutex_);
   const std::uint64_t given = trim_others(nullptr, no_slab);
-  purge_free();
+  purge_free(0);
   return given;
 }
 
@@ -275,6 +287,12 @@ template <slab_geometry Geometry>
 std::uint64_t basic_region_tree<Geometry>::free_slabs() const {
   lock_guard guard(mutex_);
   return free_.slabs();
+}
+
+template <slab_geometry Geometry>
+std::uint64_t basic_region_tree<Geometry>::dirty_slabs() const {
+  lock_guard guard(mutex_);
+  return dirty_slabs_;
 }
 
 template <slab_geometry Geometry>
