@@ -82,16 +82,6 @@ void for_each_node(cluster::worker& w, void* first, Visit visit) {
   }
 }
 
-/// Returns the heads of all workers' lists, by worker. Collective.
-inline std::vector<void*> exchange_heads(cluster::worker& w, mailbox& mail, void* mine) {
-  std::vector<void*> all(w.count());
-  all[w.number()] = mine;
-  for (unsigned stage = 0; stage < pairing_stages(w.count()); ++stage)
-    if (const unsigned peer = partner(w.number(), stage, w.count()); peer != no_partner)
-      all[peer] = mail.swap<void*>(peer, std::span<void* const>(&mine, 1)).at(0);
-  return all;
-}
-
 }  // namespace detail
 
 inline list_exchange_result run(cluster::worker& w, const list_exchange_options& options) {
@@ -110,7 +100,7 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
     fill(n, me, i);
   }
   clock.charge(result.build);
-  const std::vector<void*> heads = detail::exchange_heads(w, mail, first);
+  const std::vector<void*> heads = mail.all_gather(first);
   w.barrier();
   time_shares preparation;
   clock.charge(preparation);
