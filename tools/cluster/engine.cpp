@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace quarry::tool {
 
@@ -24,6 +25,7 @@ std::string cluster_options::command(const std::string& app, unsigned ranks) con
 }
 
 void add_cluster_options(const command_line& command, cluster_options& o) {
+  o.arguments = [command] { return command.arguments(); };
   add_count(command, "--simulate", o.simulate,
             "Simulate a network of N ranks (workers and schedulers) in virtual time", 2, 100'000);
   add_count(command, "--schedulers-each", o.schedulers_each,
@@ -70,6 +72,7 @@ class simulation_status {
 };
 
 int simulate(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
+  require_one_process();
   cluster::simulation_options so;
   so.tree = o.tree();
   so.workers = cluster::shape::for_nodes(static_cast<unsigned>(o.simulate), so.tree).workers();
@@ -93,6 +96,15 @@ bool is_under_mpirun() {
 }
 
 }  // namespace
+
+void require_one_process() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* ranks = std::getenv(name); ranks != nullptr && std::string_view(ranks) != "1")
+      throw input_error(
+          fmt::format("mpirun started {} ranks, and one process simulates all ranks; start a "
+                      "simulation without mpirun",
+                      ranks));
+}
 
 int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
   if (o.simulate != 0) return simulate(o, program);

@@ -15,6 +15,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace quarry::tool {
 
@@ -29,6 +31,8 @@ struct cluster_options {
   bool separate_memory = false;  // workers of a host share no memory
   bool json = false;
   std::string out;  // records are appended to this file
+  /// Returns the command and all options in effect, which must be equal on all ranks.
+  std::function<std::vector<std::pair<std::string, std::string>>()> arguments;
 
   cluster::ratios tree() const {
     return {static_cast<unsigned>(schedulers_each), static_cast<unsigned>(workers_each)};
@@ -45,6 +49,10 @@ void add_cluster_options(const command_line& command, cluster_options& o);
 
 /// Runs `program` on every worker. Returns the largest value that a worker returned.
 int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program);
+
+/// Throws input_error if mpirun started this process and others. A simulation would keep them
+/// waiting, or repeat itself in each of them.
+void require_one_process();
 
 /// What the build offers: mpi.cpp implements these with MPI, no_mpi.cpp without.
 bool built_with_mpi();

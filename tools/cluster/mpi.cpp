@@ -16,6 +16,7 @@ int run_under_mpi(const cluster_options& o, const std::function<int(cluster::wor
   ro.worker.leases = !o.no_leases;
   ro.status = o.status;
   ro.share_memory = !o.separate_memory;
+  ro.arguments = o.arguments();
   return cluster::run(ro, program);
 }
 
