@@ -22,6 +22,12 @@ namespace quarry::apps {
 struct list_exchange_options {
   std::size_t nodes = 1000;  // nodes per list
   unsigned rounds = 1;       // repetitions of the whole schedule
+  step_listener on_stage = {};
+
+  /// Calls on_stage after a stage. `done`: the stages of all rounds that are finished.
+  void report(std::uint64_t done, unsigned workers) const {
+    if (on_stage) on_stage("stage", done, std::uint64_t{rounds} * pairing_stages(workers));
+  }
 };
 
 struct list_exchange_result {
@@ -121,7 +127,7 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
       }
       w.barrier();
       clock.charge(result.exchange);
-      ++result.stages;
+      options.report(++result.stages, w.count());
     }
 
   std::size_t number = 0;

@@ -8,7 +8,9 @@ PROGRAM may be several words. With a launcher (mpirun and its options) the appli
 as MPI processes.
 """
 import json
+import os
 import pathlib
+import pty
 import shlex
 import subprocess
 import sys
@@ -60,6 +62,18 @@ class Simulated(unittest.TestCase):
             text = cluster(app, "--simulate", "5", *more)
             self.assertEqual(text.returncode, 0)
             self.assertIn("4 workers under 1 scheduler", text.stdout)
+
+    def test_a_terminal_shows_the_progress(self):
+        for words in (["list-exchange", "--nodes", "20"], ["delaunay", "--points", "200"],
+                      ["barnes-hut", "--bodies", "200", "--steps", "2"]):
+            terminal, end = pty.openpty()
+            result = subprocess.run([*PROGRAM, "cluster", *words, "--simulate", "5"],
+                                    stdout=subprocess.PIPE, stderr=end, timeout=200,
+                                    env={**os.environ, "TERM": "xterm"})
+            os.close(end)
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(os.read(terminal, 100_000).decode(), r"\[=* *\] +\d+ %  \w")
+            os.close(terminal)
 
     def test_leases_save_messages(self):
         few = self.run_of("list-exchange", "--simulate", "3", "--nodes", "5000")

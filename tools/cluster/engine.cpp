@@ -71,7 +71,7 @@ class simulation_status {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-int simulate(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
+int simulate(const cluster_options& o, const cluster_program& program) {
   require_one_process();
   cluster::simulation_options so;
   so.tree = o.tree();
@@ -81,9 +81,13 @@ int simulate(const cluster_options& o, const std::function<int(cluster::worker&)
   so.worker.leases = !o.no_leases;
   so.stack = std::size_t{1} << 20;
   cluster::simulation s(so);
-  if (o.status) s.after_event = simulation_status(s);
+  run_progress bar(!o.status);
+  if (o.status)
+    s.after_event = simulation_status(s);
+  else
+    s.after_event = [&](std::uint64_t events) { bar.show_events(events); };
   int result = 0;
-  s.run([&](cluster::worker& w) { result = std::max(result, program(w)); });
+  s.run([&](cluster::worker& w) { result = std::max(result, program(w, bar)); });
   if (const std::string fault = s.check_invariants(); !fault.empty()) throw error(fault);
   return result;
 }
@@ -106,7 +110,7 @@ void require_one_process() {
                       ranks));
 }
 
-int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
+int on_cluster(const cluster_options& o, const cluster_program& program) {
   if (o.simulate != 0) return simulate(o, program);
   if (!built_with_mpi())
     throw input_error("this program was built without MPI; use --simulate RANKS");
