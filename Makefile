@@ -20,7 +20,7 @@ else
 notice = @echo 'quarry: preset $(PRESET): the CPU backend only$(if $(NVCC),, (no nvcc found))'
 endif
 
-.PHONY: help demo test sanitize asan tsan gpu-test bench docs format tidy clean
+.PHONY: help demo test sanitize asan tsan fuzz gpu-test bench docs format tidy clean
 
 help:  ## List the targets
 	@sed -n 's/^\([a-z-]*\):.*## /\1\t/p' $(MAKEFILE_LIST) | expand -t 12
@@ -57,6 +57,13 @@ asan tsan: dependencies
 	$(call configure,$@)
 	$(call build,$@)
 	$(call ctest,$@)
+
+fuzz:  ## Run the libFuzzer programs, each for SECONDS (default 600)
+	@scripts/install-deps build tool test cluster fuzz
+	$(call say,'preset fuzz')
+	$(call configure,fuzz)
+	$(call build,fuzz)
+	@scripts/fuzz --seconds $(or $(SECONDS),600) --jobs $(JOBS) $(TARGETS)
 
 gpu-test:  ## Build and run the tests that need a GPU
 	@test -n '$(NVCC)' || \
@@ -98,7 +105,7 @@ tidy: notice  ## Check the sources with clang-tidy
 	@scripts/tidy --jobs $(JOBS)
 
 clean:  ## Remove the build folders
-	rm -rf build build-asan build-tsan
+	rm -rf build build-asan build-tsan build-fuzz
 
 # The presets build everything; demo and docs need the quarry command only.
 .PHONY: tool

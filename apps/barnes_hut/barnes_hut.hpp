@@ -42,6 +42,7 @@ struct barnes_hut_options {
   bool check = true;          // computes the energy twice, by direct summation
   std::size_t samples = 512;  // bodies per worker whose forces are checked
   bool keep = false;          // return all bodies in the result of every worker
+  step_listener on_step = {};
 };
 
 struct barnes_hut_result {
@@ -84,6 +85,7 @@ class barnes_hut {
     clock_.charge(preparation);
     accelerate();
     for (unsigned i = 0; i < options_.steps; ++i) {
+      if (options_.on_step) options_.on_step("step", i, options_.steps);
       for (body& b : bodies_) {
         b.velocity += (0.5 * options_.time_step) * b.acceleration;
         b.position += options_.time_step * b.velocity;

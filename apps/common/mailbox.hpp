@@ -19,6 +19,7 @@
 #include <cstring>
 #include <span>
 #include <type_traits>
+#include <unordered_map>
 #include <utility>
 #include <vector>
 
@@ -29,8 +30,7 @@ class mailbox {
   explicit mailbox(cluster::worker& w)
       : worker_(&w),
         region_(
-            value_or_throw(w.create_region(cluster::root, 0), "create the region for messages")),
-        sent_(w.count()) {}
+            value_or_throw(w.create_region(cluster::root, 0), "create the region for messages")) {}
 
   template <class T>
   void send(unsigned peer, std::span<const T> values);
@@ -70,6 +70,10 @@ class mailbox {
     }
     return values;
   }
+  /// Returns the values of all workers, by worker number. Collective. The values travel along a
+  /// binomial tree to worker 0 and back: 2 (n - 1) messages for n workers.
+  template <class T>
+  std::vector<T> all_gather(const T& mine);
 
   /// Frees all messages. Collective. Requires: every message sent has been received.
   void close() {
@@ -82,7 +86,7 @@ class mailbox {
 
   cluster::worker* worker_;
   cluster::rid region_;
-  std::vector<std::vector<void*>> sent_;  // by peer: messages that the peer may still read
+  std::unordered_map<unsigned, std::vector<void*>> sent_;  // by peer, which may still read them
 };
 
 template <class T>
@@ -109,6 +113,25 @@ std::vector<T> mailbox::receive(unsigned peer) {
   std::memcpy(&count, bytes, sizeof count);
   std::vector<T> values(count);
   if (count != 0) std::memcpy(values.data(), bytes + header, count * sizeof(T));
+  return values;
+}
+
+template <class T>
+std::vector<T> mailbox::all_gather(const T& mine) {
+  const unsigned me = worker_->number(), count = worker_->count();
+  std::vector<T> values(1, mine);  // of the workers from this one on: the subtree below it
+  unsigned subtree = 1;
+  for (; subtree < count && me % (2 * subtree) == 0; subtree *= 2)
+    if (me + subtree < count) {
+      const std::vector<T> theirs = receive<T>(me + subtree);
+      values.insert(values.end(), theirs.begin(), theirs.end());
+    }
+  if (me != 0) {
+    send(me - subtree, std::span<const T>(values));
+    values = receive<T>(me - subtree);
+  }
+  for (subtree /= 2; subtree != 0; subtree /= 2)
+    if (me + subtree < count) send(me + subtree, std::span<const T>(values));
   return values;
 }
 

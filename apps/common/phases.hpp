@@ -5,7 +5,14 @@
 
 #include <quarry/cluster/worker.hpp>
 
+#include <cstdint>
+#include <functional>
+
 namespace quarry::apps {
+
+/// Called by a worker with the kind of step, the steps that it has finished, and all steps:
+/// ("stage", 3, 15). May be empty.
+using step_listener = std::function<void(const char* step, std::uint64_t done, std::uint64_t all)>;
 
 struct time_shares {
   double computation = 0;  // seconds, as are the next two

@@ -43,6 +43,7 @@ struct delaunay_options {
   bool hand_over = false;  // transfer ownership; false: copy, as in the paper
   bool check = true;       // validate the mesh, which moves it to worker 0
   bool keep = false;       // return the mesh in the result of worker 0
+  step_listener on_stage = {};
 };
 
 struct delaunay_result {
@@ -91,6 +92,7 @@ class delaunay {
           add(store_.take(point_list::unprocessed, stage < last ? enough : no_limit));
       clock_.charge(result_.triangulate);
       if (stage > 0) rotate_all(stage);
+      if (options_.on_stage) options_.on_stage("stage", stage + 1, last + 1);
     }
     finish();
     conclude();

@@ -22,6 +22,12 @@ namespace quarry::apps {
 struct list_exchange_options {
   std::size_t nodes = 1000;  // nodes per list
   unsigned rounds = 1;       // repetitions of the whole schedule
+  step_listener on_stage = {};
+
+  /// Calls on_stage after a stage. `done`: the stages of all rounds that are finished.
+  void report(std::uint64_t done, unsigned workers) const {
+    if (on_stage) on_stage("stage", done, std::uint64_t{rounds} * pairing_stages(workers));
+  }
 };
 
 struct list_exchange_result {
@@ -82,16 +88,6 @@ void for_each_node(cluster::worker& w, void* first, Visit visit) {
   }
 }
 
-/// Returns the heads of all workers' lists, by worker. Collective.
-inline std::vector<void*> exchange_heads(cluster::worker& w, mailbox& mail, void* mine) {
-  std::vector<void*> all(w.count());
-  all[w.number()] = mine;
-  for (unsigned stage = 0; stage < pairing_stages(w.count()); ++stage)
-    if (const unsigned peer = partner(w.number(), stage, w.count()); peer != no_partner)
-      all[peer] = mail.swap<void*>(peer, std::span<void* const>(&mine, 1)).at(0);
-  return all;
-}
-
 }  // namespace detail
 
 inline list_exchange_result run(cluster::worker& w, const list_exchange_options& options) {
@@ -110,7 +106,7 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
     fill(n, me, i);
   }
   clock.charge(result.build);
-  const std::vector<void*> heads = detail::exchange_heads(w, mail, first);
+  const std::vector<void*> heads = mail.all_gather(first);
   w.barrier();
   time_shares preparation;
   clock.charge(preparation);
@@ -131,7 +127,7 @@ inline list_exchange_result run(cluster::worker& w, const list_exchange_options&
       }
       w.barrier();
       clock.charge(result.exchange);
-      ++result.stages;
+      options.report(++result.stages, w.count());
     }
 
   std::size_t number = 0;

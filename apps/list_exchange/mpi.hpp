@@ -191,7 +191,7 @@ list_exchange_result exchange_by_node(MPI_Comm workers, const list_exchange_opti
           transport.change_list(peer, firsts[peer], me, result);
         MPI_Barrier(workers);
         transport.finish_stage();
-        ++result.stages;
+        options.report(++result.stages, count);
       }
     charge(result.exchange.workers);
   }

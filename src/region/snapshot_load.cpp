@@ -97,6 +97,7 @@ snapshot_body read_body(snapshot_stream& in, const snapshot_header& header) {
   std::uint64_t ranges = 0, slabs = 0;
   for (std::size_t i = 0; i < body.regions.size(); ++i) {
     if (i > 0 && body.regions[i].parent >= i) throw wrong();
+    if (body.regions[i].ranges > header.ranges - ranges) throw wrong();
     ranges += body.regions[i].ranges;
   }
   if (ranges != header.ranges) throw wrong();

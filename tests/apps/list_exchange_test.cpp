@@ -31,6 +31,19 @@ TEST(ListExchange, ReturnsEveryListModifiedByAllOtherWorkers) {
     }
 }
 
+/// The pairs of workers exchange lists and nothing else.
+TEST(ListExchange, CallsSchedulersOnlyForListsOnceTheExchangeRuns) {
+  const auto calls = [](unsigned workers, unsigned rounds) {
+    cluster::simulation s({.workers = workers, .capacity = 1 << 30});
+    return s.run([&](cluster::worker& w) {
+              run(w, list_exchange_options{2, rounds});
+            })
+        .workers.calls;
+  };
+  const std::uint64_t of_round = calls(16, 2) - calls(16, 1);
+  EXPECT_LE(calls(16, 1) - of_round, 16u * 12);
+}
+
 TEST(ListExchange, DetectsANodeWithWrongWords) {
   linked_node n{};
   fill(n, 1, 5);

@@ -64,6 +64,17 @@ TEST(Mailbox, ReducesAndGathersOverGroups) {
   });
 }
 
+TEST(Mailbox, GathersTheValuesOfAnyNumberOfWorkers) {
+  for (const unsigned workers : {1u, 2u, 3u, 6u, 8u, 13u})
+    in_cluster(workers, true, [&](cluster::worker& w) {
+      mailbox mail(w);
+      std::vector<unsigned> expected(workers);
+      std::iota(expected.begin(), expected.end(), 100);
+      EXPECT_EQ(mail.all_gather(100 + w.number()), expected);
+      mail.close();
+    });
+}
+
 TEST(PhaseClock, AttributesAllElapsedTime) {
   in_cluster(4, false, [](cluster::worker& w) {
     const double start = w.now();

@@ -8,7 +8,9 @@ PROGRAM may be several words. With a launcher (mpirun and its options) the appli
 as MPI processes.
 """
 import json
+import os
 import pathlib
+import pty
 import shlex
 import subprocess
 import sys
@@ -60,6 +62,18 @@ class Simulated(unittest.TestCase):
             text = cluster(app, "--simulate", "5", *more)
             self.assertEqual(text.returncode, 0)
             self.assertIn("4 workers under 1 scheduler", text.stdout)
+
+    def test_a_terminal_shows_the_progress(self):
+        for words in (["list-exchange", "--nodes", "20"], ["delaunay", "--points", "200"],
+                      ["barnes-hut", "--bodies", "200", "--steps", "2"]):
+            terminal, end = pty.openpty()
+            result = subprocess.run([*PROGRAM, "cluster", *words, "--simulate", "5"],
+                                    stdout=subprocess.PIPE, stderr=end, timeout=200,
+                                    env={**os.environ, "TERM": "xterm"})
+            os.close(end)
+            self.assertEqual(result.returncode, 0)
+            self.assertRegex(os.read(terminal, 100_000).decode(), r"\[=* *\] +\d+ %  \w")
+            os.close(terminal)
 
     def test_leases_save_messages(self):
         few = self.run_of("list-exchange", "--simulate", "3", "--nodes", "5000")
@@ -135,6 +149,36 @@ class UnderMpi(unittest.TestCase):
             if app == "list-exchange":
                 self.assertGreater(line["one_sided_seconds"], 0)
                 self.assertGreater(line["request_reply_seconds"], 0)
+
+    def test_ranks_with_different_options_end_with_a_message(self):
+        if not LAUNCHER:
+            self.skipTest("no launcher")
+        for first, second, complaint in (
+                (["barnes-hut", "--steps", "2"], ["barnes-hut", "--steps", "3"],
+                 "--steps is 2 on rank 0 and 3 on rank 2; all ranks need the same options"),
+                (["list-exchange", "--nodes", "30000", "--workers-each", "16"],
+                 ["list-exchange", "--workers-each", "1"],
+                 "--workers-each is 16 on rank 0 and 1 on rank 2;"),
+                (["delaunay"], ["delaunay", "--out", "/nowhere"],
+                 "--out is not given on rank 0 and /nowhere on rank 2;"),
+                (["delaunay"], ["list-exchange", "--simulate", "3"], "start a simulation without"),
+                (["delaunay"], ["barnes-hut"],
+                 "the command is delaunay on rank 0 and barnes-hut on rank 2;")):
+            result = run([*LAUNCHER, "-n", "2", *PROGRAM, "cluster", *first,
+                          ":", "-n", "1", *PROGRAM, "cluster", *second])
+            self.assertEqual(result.returncode, 2, result.stderr)
+            self.assertEqual(result.stderr.count("quarry: "), 1, result.stderr)
+            self.assertIn("quarry: ", result.stderr)
+            self.assertIn(complaint, result.stderr)
+            self.assertEqual(result.stdout.count("workers"), 0, result.stdout)
+
+    def test_equal_options_may_be_written_differently(self):
+        if not LAUNCHER:
+            self.skipTest("no launcher")
+        result = run([*LAUNCHER, "-n", "1", *PROGRAM, "cluster", "barnes-hut", "--bodies", "200",
+                      "--theta", "0.50", ":", "-n", "1", *PROGRAM, "cluster", "barnes-hut",
+                      "--seed", "1", "--bodies", "200"])
+        self.assertEqual(result.returncode, 0, result.stderr)
 
 
 if __name__ == "__main__":

@@ -272,5 +272,29 @@ TEST_F(Snapshot, IsRejectedIfInconsistentUnderAValidChecksum) {
   EXPECT_GT(rejected, 50u);
 }
 
+/// The numbers of ranges of two regions, whose sum is right modulo 2^64.
+TEST_F(Snapshot, IsRejectedIfItsNumbersOfRangesOverflow) {
+  region_tree tree(one_thread());
+  std::string bad;
+  ASSERT_NO_FATAL_FAILURE(save_and_free(tree, bad));
+  snapshot_header header;
+  std::memcpy(&header, bad.data(), sizeof(header));
+  ASSERT_GE(header.regions, 2u);
+  for (std::size_t i = 0; i < 2; ++i) {
+    snapshot_region region;
+    char* const at = bad.data() + sizeof(header) + i * sizeof(region);
+    std::memcpy(&region, at, sizeof(region));
+    region.ranges += std::uint64_t{1} << 63;
+    std::memcpy(at, &region, sizeof(region));
+  }
+  snapshot_sum sum;
+  sum.add(bad.data() + sizeof(header), bad.size() - sizeof(header));
+  header.body_sum = sum.value();
+  header.header_sum = snapshot_sum::of(header);
+  std::memcpy(bad.data(), &header, sizeof(header));
+  set_contents(bad);
+  EXPECT_NE(fault_of_loading(tree).find("inconsistent"), std::string::npos);
+}
+
 }  // namespace
 }  // namespace snapshot_test

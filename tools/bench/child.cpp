@@ -13,6 +13,8 @@
 #include <csignal>
 #include <cstdio>
 #include <iostream>
+#include <iterator>
+#include <optional>
 #include <string_view>
 
 namespace quarry::tool {
@@ -94,10 +96,8 @@ class request_cursor {
 };
 
 std::vector<bench_request> parse_requests(const char* text) {
-  using nlohmann::json;
-  const json j = std::string_view(text) == "-" ? json::parse(std::cin) : json::parse(text);
-  if (j.is_object()) return {j.get<bench_request>()};
-  return j.get<std::vector<bench_request>>();
+  if (std::string_view(text) != "-") return requests_of(text);
+  return requests_of({std::istreambuf_iterator<char>(std::cin), std::istreambuf_iterator<char>()});
 }
 
 }  // namespace
@@ -115,10 +115,10 @@ void measure_in_children(const std::vector<bench_request>& requests,
       const double timeout = cursor.timeout();
       status = child.read_line(line, timeout);
       if (status == read_status::line) {
-        if (!line.starts_with('{')) continue;  // a kernel may print
-        const auto result = nlohmann::json::parse(line).get<bench_result>();
-        was_lost = result.lost();
-        cursor.finish(result);
+        const std::optional<bench_result> result = result_of(line);
+        if (!result) continue;  // a kernel may print
+        was_lost = result->lost();
+        cursor.finish(*result);
         continue;
       }
       if (status == read_status::timed_out) child.kill();

@@ -8,9 +8,10 @@
 #include <fmt/format.h>
 
 namespace quarry::tool {
-namespace {
 
 using json = nlohmann::ordered_json;
+
+namespace {
 
 std::optional<double> if_measured(double n) {
   return n < 0 ? std::nullopt : std::optional<double>(n);

@@ -55,13 +55,17 @@ chart_scale::chart_scale(const chart_axis& axis, const std::vector<double>& valu
     high_ *= factor;
   } else {
     if (margin) low_ = std::min(low_, 0.0);
+    // A narrower axis has no room for numbers between its ends.
+    high_ = std::max(high_, low_ + 1e-9 * std::max(std::abs(low_), std::abs(high_)));
     if (high_ <= low_) high_ = low_ + 1;
     if (margin) high_ += 0.03 * (high_ - low_);
   }
 }
 
 bool chart_scale::shows(axis_scale kind, double v) {
-  return std::isfinite(v) && (kind != axis_scale::logarithmic || v > 0);
+  // Sums and quotients of shown values are finite.
+  constexpr double most = 1e300;
+  return std::abs(v) <= most && (kind != axis_scale::logarithmic || v >= 1 / most);
 }
 
 double chart_scale::position(double v) const {

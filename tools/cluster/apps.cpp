@@ -59,7 +59,7 @@ struct bodies_options : cluster_options {
   std::string picture;
 };
 
-int run_bodies(const bodies_options& o, cluster::worker& w) {
+int run_bodies(const bodies_options& o, cluster::worker& w, run_progress& bar) {
   apps::barnes_hut_options ao;
   ao.bodies = o.bodies;
   ao.steps = static_cast<unsigned>(o.steps);
@@ -67,6 +67,7 @@ int run_bodies(const bodies_options& o, cluster::worker& w) {
   ao.seed = o.seed;
   ao.check = o.check;
   ao.keep = !o.picture.empty();
+  ao.on_step = bar.listener(w);
   const apps::barnes_hut_result r = apps::run(w, ao);
   worker_report mine;
   for (const apps::time_shares& t : {r.balance, r.build, r.fetch, r.forces}) mine.time += t;
@@ -75,6 +76,7 @@ int run_bodies(const bodies_options& o, cluster::worker& w) {
   mine.correct = r.correct;
   const std::vector<worker_report> all = collect(w, mine);
   if (w.number() != 0) return r.correct ? exit_success : exit_check_failed;
+  bar.end();
   if (!o.picture.empty())
     write_picture(o.picture, [&](std::ostream& out) { apps::draw_bodies(out, r.bodies); });
   cluster_json run = summarise_run("barnes-hut", o, w, all);
@@ -106,13 +108,14 @@ struct mesh_options : cluster_options {
   std::string picture;
 };
 
-int run_mesh(const mesh_options& o, cluster::worker& w) {
+int run_mesh(const mesh_options& o, cluster::worker& w, run_progress& bar) {
   apps::delaunay_options ao;
   ao.points = o.points;
   ao.seed = o.seed;
   ao.hand_over = o.hand_over;
   ao.check = o.check;
   ao.keep = !o.picture.empty();
+  ao.on_stage = bar.listener(w);
   const apps::delaunay_result r = apps::run(w, ao);
   worker_report mine;
   for (const apps::time_shares& t :
@@ -123,6 +126,7 @@ int run_mesh(const mesh_options& o, cluster::worker& w) {
   mine.correct = r.correct;
   const std::vector<worker_report> all = collect(w, mine);
   if (w.number() != 0) return r.correct ? exit_success : exit_check_failed;
+  bar.end();
   if (!o.picture.empty())
     write_picture(o.picture, [&](std::ostream& out) {
       apps::draw_mesh(out, r.mesh, std::int32_t{1} << ao.grid_bits);
@@ -170,8 +174,8 @@ allocation_cost measure_allocation(cluster::worker& w, std::uint64_t nodes) {
   return c;
 }
 
-int run_lists(const lists_options& o, cluster::worker& w) {
-  const apps::list_exchange_options ao{o.nodes, static_cast<unsigned>(o.rounds)};
+int run_lists(const lists_options& o, cluster::worker& w, run_progress& bar) {
+  const apps::list_exchange_options ao{o.nodes, static_cast<unsigned>(o.rounds), bar.listener(w)};
   const auto report_of = [&](const apps::list_exchange_result& r,
                              const cluster::worker_statistics& calls) {
     worker_report mine;
@@ -197,6 +201,7 @@ int run_lists(const lists_options& o, cluster::worker& w) {
           std::max(by_node_seconds[static_cast<int>(access)], x.time.total());
   }
   if (w.number() != 0) return correct ? exit_success : exit_check_failed;
+  bar.end();
   cluster_json run = summarise_run("list-exchange", o, w, all);
   run["nodes"] = o.nodes;
   run["correct"] = run["correct"].get<bool>() && correct;
@@ -253,7 +258,7 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
         if (const unsigned w = workers_of(*o); w != 0 && !std::has_single_bit(w))
           throw input_error(fmt::format("{} ranks make {} workers; Barnes-Hut needs a power of two",
                                         o->simulate, w));
-        return on_cluster(*o, [&](cluster::worker& w) { return run_bodies(*o, w); });
+        return on_cluster(*o, [&](auto& w, auto& bar) { return run_bodies(*o, w, bar); });
       };
     });
   }
@@ -272,7 +277,7 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
             w != 0 && (!std::has_single_bit(w) || std::countr_zero(w) % 2 != 0))
           throw input_error(fmt::format(
               "{} ranks make {} workers; the triangulation needs a power of four", o->simulate, w));
-        return on_cluster(*o, [&](cluster::worker& w) { return run_mesh(*o, w); });
+        return on_cluster(*o, [&](auto& w, auto& bar) { return run_mesh(*o, w, bar); });
       };
     });
   }
@@ -286,7 +291,9 @@ void add_cluster_apps(const command_line& cluster, action& chosen) {
     o->separate_memory = true;  // regions are copied; there are no hand-overs
     add_cluster_options(command, *o);
     command.callback([o, &chosen] {
-      chosen = [o] { return on_cluster(*o, [&](cluster::worker& w) { return run_lists(*o, w); }); };
+      chosen = [o] {
+        return on_cluster(*o, [&](auto& w, auto& bar) { return run_lists(*o, w, bar); });
+      };
     });
   }
 }

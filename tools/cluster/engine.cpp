@@ -8,6 +8,7 @@
 #include <chrono>
 #include <cstdio>
 #include <cstdlib>
+#include <string_view>
 
 namespace quarry::tool {
 
@@ -24,6 +25,7 @@ std::string cluster_options::command(const std::string& app, unsigned ranks) con
 }
 
 void add_cluster_options(const command_line& command, cluster_options& o) {
+  o.arguments = [command] { return command.arguments(); };
   add_count(command, "--simulate", o.simulate,
             "Simulate a network of N ranks (workers and schedulers) in virtual time", 2, 100'000);
   add_count(command, "--schedulers-each", o.schedulers_each,
@@ -69,7 +71,8 @@ class simulation_status {
   std::chrono::steady_clock::time_point last_ = std::chrono::steady_clock::now();
 };
 
-int simulate(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
+int simulate(const cluster_options& o, const cluster_program& program) {
+  require_one_process();
   cluster::simulation_options so;
   so.tree = o.tree();
   so.workers = cluster::shape::for_nodes(static_cast<unsigned>(o.simulate), so.tree).workers();
@@ -78,9 +81,13 @@ int simulate(const cluster_options& o, const std::function<int(cluster::worker&)
   so.worker.leases = !o.no_leases;
   so.stack = std::size_t{1} << 20;
   cluster::simulation s(so);
-  if (o.status) s.after_event = simulation_status(s);
+  run_progress bar(!o.status);
+  if (o.status)
+    s.after_event = simulation_status(s);
+  else
+    s.after_event = [&](std::uint64_t events) { bar.show_events(events); };
   int result = 0;
-  s.run([&](cluster::worker& w) { result = std::max(result, program(w)); });
+  s.run([&](cluster::worker& w) { result = std::max(result, program(w, bar)); });
   if (const std::string fault = s.check_invariants(); !fault.empty()) throw error(fault);
   return result;
 }
@@ -94,7 +101,16 @@ bool is_under_mpirun() {
 
 }  // namespace
 
-int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
+void require_one_process() {
+  for (const char* name : {"OMPI_COMM_WORLD_SIZE", "PMI_SIZE"})
+    if (const char* ranks = std::getenv(name); ranks != nullptr && std::string_view(ranks) != "1")
+      throw input_error(
+          fmt::format("mpirun started {} ranks, and one process simulates all ranks; start a "
+                      "simulation without mpirun",
+                      ranks));
+}
+
+int on_cluster(const cluster_options& o, const cluster_program& program) {
   if (o.simulate != 0) return simulate(o, program);
   if (!built_with_mpi())
     throw input_error("this program was built without MPI; use --simulate RANKS");

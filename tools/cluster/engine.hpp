@@ -4,6 +4,7 @@
 /// simulated network, where all ranks are fibers of one process and time is virtual.
 
 #include "cluster/records.hpp"
+#include "cluster/run_progress.hpp"
 #include "common/command.hpp"
 
 #include <quarry/cluster/simulation.hpp>
@@ -15,6 +16,8 @@
 #include <functional>
 #include <optional>
 #include <string>
+#include <utility>
+#include <vector>
 
 namespace quarry::tool {
 
@@ -29,6 +32,8 @@ struct cluster_options {
   bool separate_memory = false;  // workers of a host share no memory
   bool json = false;
   std::string out;  // records are appended to this file
+  /// Returns the command and all options in effect, which must be equal on all ranks.
+  std::function<std::vector<std::pair<std::string, std::string>>()> arguments;
 
   cluster::ratios tree() const {
     return {static_cast<unsigned>(schedulers_each), static_cast<unsigned>(workers_each)};
@@ -43,12 +48,19 @@ struct cluster_options {
 
 void add_cluster_options(const command_line& command, cluster_options& o);
 
+/// Runs on every worker. Shows its progress, and ends that before it prints.
+using cluster_program = std::function<int(cluster::worker&, run_progress&)>;
+
 /// Runs `program` on every worker. Returns the largest value that a worker returned.
-int on_cluster(const cluster_options& o, const std::function<int(cluster::worker&)>& program);
+int on_cluster(const cluster_options& o, const cluster_program& program);
+
+/// Throws input_error if mpirun started this process and others. A simulation would keep them
+/// waiting, or repeat itself in each of them.
+void require_one_process();
 
 /// What the build offers: mpi.cpp implements these with MPI, no_mpi.cpp without.
 bool built_with_mpi();
-int run_under_mpi(const cluster_options& o, const std::function<int(cluster::worker&)>& program);
+int run_under_mpi(const cluster_options& o, const cluster_program& program);
 
 /// How the list exchange without regions moves a node.
 enum class node_access { one_sided, request_reply };

@@ -10,13 +10,15 @@ namespace quarry::tool {
 
 bool built_with_mpi() { return true; }
 
-int run_under_mpi(const cluster_options& o, const std::function<int(cluster::worker&)>& program) {
+int run_under_mpi(const cluster_options& o, const cluster_program& program) {
   cluster::run_options ro;
   ro.tree = o.tree();
   ro.worker.leases = !o.no_leases;
   ro.status = o.status;
   ro.share_memory = !o.separate_memory;
-  return cluster::run(ro, program);
+  ro.arguments = o.arguments();
+  run_progress bar(!o.status);
+  return cluster::run(ro, [&](cluster::worker& w) { return program(w, bar); });
 }
 
 std::optional<apps::list_exchange_result> exchange_by_node(

@@ -6,7 +6,7 @@ namespace quarry::tool {
 
 bool built_with_mpi() { return false; }
 
-int run_under_mpi(const cluster_options&, const std::function<int(cluster::worker&)>&) {
+int run_under_mpi(const cluster_options&, const cluster_program&) {
   throw error("built without MPI");
 }
 

@@ -5,6 +5,7 @@
 
 #include "chart/svg_chart.hpp"
 #include "cluster/command.hpp"
+#include "cluster/engine.hpp"
 #include "cluster/records.hpp"
 #include "common/output.hpp"
 #include "common/progress.hpp"
@@ -148,6 +149,7 @@ std::vector<cluster_json> records_of(const scaling_options& o,
 }
 
 int run_scaling(const scaling_options& o) {
+  require_one_process();
   std::vector<measurement> all;
   {
     progress bar;

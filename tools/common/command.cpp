@@ -16,13 +16,27 @@ command_line command_line::add_subcommand(const std::string& name, const std::st
   return command_line(*app_->add_subcommand(name, help));
 }
 void command_line::require_subcommand() const { app_->require_subcommand(1, 1); }
+std::vector<std::pair<std::string, std::string>> command_line::arguments() const {
+  std::vector<std::pair<std::string, std::string>> all = {{"the command", app_->get_name()}};
+  for (CLI::Option* option : app_->get_options({})) {
+    if (option == app_->get_help_ptr()) continue;
+    option->capture_default_str();  // calls the function that shows the value in effect
+    const std::string shown = option->get_default_str();
+    all.emplace_back(option->get_name(), shown.empty() ? joined(option->results(), ",") : shown);
+  }
+  return all;
+}
 void command_line::footer(const std::string& text) const { app_->footer(text); }
 void command_line::callback(std::function<void()> parsed) const {
   app_->callback(std::move(parsed));
 }
 
 void command_line::add_flag(const std::string& name, bool& value, const std::string& help) const {
-  app_->add_flag(name, value, help);
+  // "!--no-check" sets the value to false.
+  const bool negated = name.starts_with('!');
+  app_->add_flag(name, value, help)->default_function([&value, negated] {
+    return value != negated ? "true" : "false";
+  });
 }
 
 void command_line::add_option(const std::string& name, std::string& value, const std::string& help,
@@ -41,7 +55,8 @@ void command_line::add_required(const std::string& name, std::vector<std::string
 }
 
 void command_line::add_reader(const std::string& name, std::function<void(const std::string&)> read,
-                              const std::string& help, const std::string& type_name) const {
+                              std::function<std::string()> show, const std::string& help,
+                              const std::string& type_name) const {
   const auto checked = [read = std::move(read), name](const std::string& text) {
     try {
       read(text);
@@ -49,7 +64,9 @@ void command_line::add_reader(const std::string& name, std::function<void(const 
       throw CLI::ValidationError(name, e.what());
     }
   };
-  app_->add_option_function<std::string>(name, checked, help)->type_name(type_name);
+  app_->add_option_function<std::string>(name, checked, help)
+      ->type_name(type_name)
+      ->default_function(show);
 }
 
 void add_choice(const command_line& command, const std::string& name, std::string& value,

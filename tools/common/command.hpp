@@ -6,11 +6,14 @@
 /// or this host cannot do what was asked.
 
 #include "common/parse.hpp"
+#include "common/text.hpp"
 
 #include <cstdint>
 #include <functional>
 #include <limits>
 #include <string>
+#include <type_traits>
+#include <utility>
 #include <vector>
 
 namespace CLI {
@@ -35,6 +38,9 @@ class command_line {
   command_line add_subcommand(const std::string& name, const std::string& help) const;
   /// The user must give one subcommand.
   void require_subcommand() const;
+  /// Returns the name of the command and the options in effect, as texts: a value that is given, or
+  /// the default. Values that have no text in add_parsed() appear as the user typed them.
+  std::vector<std::pair<std::string, std::string>> arguments() const;
   /// Adds a text below the options in the help.
   void footer(const std::string& text) const;
   /// Calls `parsed` if the user gave this command.
@@ -48,9 +54,10 @@ class command_line {
   void add_required(const std::string& name, std::vector<std::string>& values,
                     const std::string& help) const;
   /// Calls `read` with the text of the option. An input_error that `read` throws becomes an error
-  /// that names the option.
+  /// that names the option. `show` returns the value in effect for arguments(); it may be empty.
   void add_reader(const std::string& name, std::function<void(const std::string&)> read,
-                  const std::string& help, const std::string& type_name) const;
+                  std::function<std::string()> show, const std::string& help,
+                  const std::string& type_name) const;
 
  private:
   friend void add_choice(const command_line& command, const std::string& name, std::string& value,
@@ -72,8 +79,11 @@ void add_graph(const command_line& app, action& chosen);
 template <class Value, class Parse>
 void add_parsed(const command_line& command, const std::string& name, Value& value, Parse parse,
                 const std::string& help, const std::string& type_name) {
+  std::function<std::string()> show;
+  if constexpr (std::is_arithmetic_v<Value>) show = [&value] { return shortest_text(value); };
   command.add_reader(
-      name, [&value, parse](const std::string& text) { value = parse(text); }, help, type_name);
+      name, [&value, parse](const std::string& text) { value = parse(text); }, std::move(show),
+      help, type_name);
 }
 
 /// Adds an option whose value is one of `words`.

@@ -44,6 +44,9 @@ std::string rounded(double n) {
   return fmt::format("{:.{}f}{}", n, decimals, units[unit]);
 }
 
+std::string shortest_text(double n) { return fmt::format("{}", n); }
+std::string shortest_text(std::uint64_t n) { return fmt::format("{}", n); }
+
 std::string joined(const std::vector<std::string>& parts, std::string_view separator) {
   return fmt::format("{}", fmt::join(parts, separator));
 }

@@ -36,6 +36,10 @@ std::string grouped(std::uint64_t n);
 /// Rounds to three significant digits with an SI prefix: "21.4 M", "950 k", "12".
 std::string rounded(double n);
 
+/// Returns the shortest text from which the number can be read back: "0.5", "1e+20".
+std::string shortest_text(double n);
+std::string shortest_text(std::uint64_t n);
+
 /// Joins texts: "one", "two" becomes "one, two".
 std::string joined(const std::vector<std::string>& parts, std::string_view separator = ", ");
 

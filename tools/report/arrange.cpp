@@ -15,11 +15,13 @@ namespace {
 
 std::string slug_of(const std::string& text) {
   std::string slug;
-  for (const unsigned char c : text)
-    if (std::isalnum(c) != 0)
-      slug += static_cast<char>(std::tolower(c));
+  for (const char c : text) {
+    const auto byte = static_cast<unsigned char>(c);
+    if (std::isalnum(byte) != 0)
+      slug += static_cast<char>(std::tolower(byte));
     else if (!slug.empty() && slug.back() != '-')
       slug += '-';
+  }
   while (!slug.empty() && slug.back() == '-') slug.pop_back();
   return slug.empty() ? "x" : slug;
 }

@@ -81,6 +81,7 @@ measure measure_of(const json& y) {
              : better == "none" ? direction::none
                                 : guess(m.field, m.axis.name, m.axis.unit);
   m.list_axis = axis_of(y.value("x", json()), axis_scale::linear);
+  if (m.list_axis.scale == axis_scale::category) m.list_axis.scale = axis_scale::linear;
   if (m.list_axis.name.empty()) m.list_axis.name = "number";
   return m;
 }

@@ -196,9 +196,10 @@ std::vector<remark> remarks_of(const std::vector<const json*>& points, const cha
     const std::string series = series_of(*p), at = x_with_unit(*p, x), note = text_of(*p, "note");
     const auto counted = [&](const char* key, const char* what, point_state severity) {
       if (const double n = number_of(*p, key); n > 0 && state != point_state::lost)
-        add_remark(all, severity, series, what,
-                   fmt::format("{}{}{}", at, at.empty() ? "" : ": ",
-                               grouped(static_cast<std::uint64_t>(n))));
+        add_remark(
+            all, severity, series, what,
+            fmt::format("{}{}{}", at, at.empty() ? "" : ": ",
+                        n < 1e15 ? grouped(static_cast<std::uint64_t>(n)) : short_number(n)));
     };
     if (state == point_state::lost || state == point_state::skipped ||
         state == point_state::given_up) {

@@ -189,8 +189,10 @@ std::string picture_name(const figure& f, const view& v) {
 
 std::string picture_name(const heap_picture& m, std::size_t number) {
   std::string name = fmt::format("heap-{}-", number + 1);
-  for (const unsigned char c : m.allocator)
-    name += std::isalnum(c) != 0 ? static_cast<char>(std::tolower(c)) : '-';
+  for (const char c : m.allocator) {
+    const auto byte = static_cast<unsigned char>(c);
+    name += std::isalnum(byte) != 0 ? static_cast<char>(std::tolower(byte)) : '-';
+  }
   return name + ".svg";
 }
 

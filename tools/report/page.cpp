@@ -14,6 +14,7 @@
 
 #include <chrono>
 #include <cmath>
+#include <cstdlib>
 
 namespace quarry::tool::report {
 namespace {
@@ -25,7 +26,7 @@ constexpr std::size_t max_grid_columns = 40;
 /// Rounds to six significant digits; null if the value is missing.
 out_json shortened(double v) {
   if (!std::isfinite(v)) return nullptr;
-  return std::stod(fmt::format("{:.6g}", v));
+  return std::strtod(fmt::format("{:.6g}", v).c_str(), nullptr);  // stod() rejects denormals
 }
 
 std::string_view scale_text(axis_scale s) {

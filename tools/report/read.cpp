@@ -3,6 +3,7 @@
 /// names the file and the line.
 
 #include "common/parse.hpp"
+#include "common/parse_json.hpp"
 #include "report/report.hpp"
 
 #include <fmt/format.h>
@@ -91,8 +92,8 @@ records read(const std::vector<std::string>& files) {
     std::string text;
     for (std::size_t number = 1; std::getline(in, text); ++number) {
       if (text.find_first_not_of(" \t\r") == std::string::npos) continue;
-      record r{json::parse(text, nullptr, false), fmt::format("{}:{}", name, number)};
-      if (!r.line.is_object()) reject(r, "the line is not a JSON object");
+      record r{parse_json(text), fmt::format("{}:{}", name, number)};
+      if (!r.line.is_object()) reject(r, "the line is not a JSON object, or is nested too deeply");
       add_record(std::move(r), all);
     }
   }

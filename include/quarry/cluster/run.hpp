@@ -11,6 +11,9 @@
 /// schedulers serve until all workers have finished. run() initializes and finalizes MPI, unless
 /// the program has initialized MPI before; then the program also finalizes it.
 ///
+/// All ranks need the same options. run() compares them at the start: if a rank differs, one line
+/// on stderr names the option, both values and the rank, and run() returns 2 on every rank.
+///
 /// At the end, all workers wait for each other, leases are returned, and one line reports what was
 /// not freed. run() returns the same value on every rank: the largest value that a worker's
 /// function returned; or 1 if that is 0, memory was leaked, and leak_policy::fail is set. An
@@ -25,8 +28,10 @@
 #include <cstddef>
 #include <cstdint>
 #include <functional>
+#include <string>
 #include <type_traits>
 #include <utility>
+#include <vector>
 
 namespace quarry::cluster {
 
@@ -55,6 +60,8 @@ struct run_options {
   double scheduler_timeout = 60;
   bool status = false;  // the top scheduler prints a line on stderr every second
   transfer_limits transfers = {};
+  /// Arguments of the program, as names and values that run() compares like the other options.
+  std::vector<std::pair<std::string, std::string>> arguments = {};
 };
 
 namespace detail {

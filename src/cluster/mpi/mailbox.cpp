@@ -9,29 +9,6 @@
 
 namespace quarry::cluster::detail {
 
-void encode_message(const message& m, std::vector<std::uint64_t>& wire) {
-  wire.resize(envelope_words + m.body.size());
-  wire[0] = static_cast<std::uint64_t>(m.kind) | static_cast<std::uint64_t>(m.status) << 8 |
-            std::uint64_t{m.hops} << 16;
-  wire[1] = std::uint64_t{m.from} | std::uint64_t{m.to} << 32;
-  wire[2] = m.ticket;
-  std::copy(m.body.begin(), m.body.end(), wire.begin() + envelope_words);
-}
-
-bool decode_message(const std::vector<std::uint64_t>& wire, message& m) {
-  if (wire.size() < envelope_words) return false;
-  const std::uint64_t kind = wire[0] & 0xff, status = wire[0] >> 8 & 0xff;
-  if (kind >= message_kinds || status > last_region_status || wire[0] >> 24 != 0) return false;
-  m.kind = static_cast<message_kind>(kind);
-  m.status = static_cast<region_status>(status);
-  m.hops = static_cast<std::uint8_t>(wire[0] >> 16);
-  m.from = static_cast<node_id>(wire[1]);
-  m.to = static_cast<node_id>(wire[1] >> 32);
-  m.ticket = wire[2];
-  m.body.assign(wire.begin() + envelope_words, wire.end());
-  return true;
-}
-
 void mpi_mailbox::post(node_id to, const message& m) {
   std::list<buffer> one = unused_buffer();
   buffer& b = one.front();

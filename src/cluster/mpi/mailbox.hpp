@@ -2,8 +2,6 @@
 #pragma once
 /// mpi_mailbox: messages between processes, as words on a communicator of their own.
 ///
-///   wire form   | kind, status, hops | from, to | ticket | body ... |     64-bit words
-///
 /// post() starts a send, which MPI completes later; the mailbox keeps the words until then.
 /// try_receive() matches what has arrived from any sender and returns the first complete message
 /// before which no incomplete message of the same sender was matched.
@@ -12,7 +10,7 @@
 /// them in that order, and a complete message waits for those before it.
 /// Progress: every call advances all sends and receives; no call blocks.
 
-#include "cluster/protocol/bodies.hpp"
+#include "cluster/protocol/wire.hpp"
 
 #include <quarry/cluster/detail/mpi.hpp>
 
@@ -21,12 +19,6 @@
 #include <vector>
 
 namespace quarry::cluster::detail {
-
-inline constexpr std::size_t envelope_words = 3;
-
-void encode_message(const message& m, std::vector<std::uint64_t>& wire);
-/// Returns false if the words are no message: too few, or with an unknown kind or status.
-bool decode_message(const std::vector<std::uint64_t>& wire, message& m);
 
 class mpi_mailbox {
  public:

@@ -1,5 +1,6 @@
 // SPDX-License-Identifier: Apache-2.0
 // cluster::run: what each rank does from the start to the end of a program.
+#include "cluster/mpi/equal_options.hpp"
 #include "cluster/mpi/network.hpp"
 
 #include <quarry/cluster/run.hpp>
@@ -162,8 +163,11 @@ void run_scheduler(const run_options& options, mpi_network& net, const address_s
   });
 }
 
+constexpr int exit_unequal_options = 2;
+
 int run_ranks(const run_options& options, const std::function<int(worker&)>& worker_main) {
   const communicator world(MPI_COMM_WORLD), bytes(MPI_COMM_WORLD);
+  if (!options_are_equal(world, options)) return exit_unequal_options;
   int rank = 0, size = 0;
   MPI_Comm_rank(world, &rank);
   MPI_Comm_size(world, &size);

@@ -128,11 +128,8 @@ void simulation::engine::resume(unsigned number) {
 /// When `size` bytes sent at `time` arrive: not before what was sent earlier between the two nodes.
 double simulation::engine::arrival_time(node_id from, node_id to, double time, double size) {
   const double part = std::uniform_real_distribution<double>(0, 1)(random_);
-  double at = time + options_.latency + part * options_.jitter + size / options_.bandwidth;
-  double& last = last_arrival_[std::uint64_t{from} << 32 | to];
-  at = std::max(at, last);
-  last = at;
-  return at;
+  const double at = time + options_.latency + part * options_.jitter + size / options_.bandwidth;
+  return last_arrivals_.add(from, to, at, result_.seconds);
 }
 
 /// Sends a message to the next hop on its route, or directly from worker to worker.

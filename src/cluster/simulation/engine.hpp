@@ -3,6 +3,7 @@
 /// simulation::engine: the event queue of a simulation, its schedulers, and its workers as fibers.
 
 #include "cluster/scheduler/state.hpp"
+#include "cluster/simulation/last_arrivals.hpp"
 #include "cluster/worker/link.hpp"
 
 #include <quarry/cluster/simulation.hpp>
@@ -14,7 +15,6 @@
 #include <exception>
 #include <queue>
 #include <random>
-#include <unordered_map>
 #include <vector>
 
 namespace quarry::cluster {
@@ -85,7 +85,7 @@ class simulation::engine {
   std::vector<double> busy_until_;       // of each scheduler
   std::vector<std::uint64_t> received_;  // messages of each scheduler
   std::vector<worker_state> workers_;
-  std::unordered_map<std::uint64_t, double> last_arrival_;  // of each pair of nodes
+  detail::last_arrivals last_arrivals_;
   std::priority_queue<event> events_;
   std::uint64_t next_event_ = 0;
   simulation_result result_;

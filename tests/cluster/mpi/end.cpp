@@ -60,6 +60,10 @@ int main(int argc, char** argv) {
   MPI_Init(&argc, &argv);
   auto scheduler = static_cast<long>(::getpid());
   MPI_Bcast(&scheduler, 1, MPI_LONG, 0, MPI_COMM_WORLD);
+  int rank = 0;
+  MPI_Comm_rank(MPI_COMM_WORLD, &rank);
+  if (how == "unequal" && rank >= 3) options.tree.workers_each = 2;
+  if (how == "unequal-arguments") options.arguments = {{"input", std::to_string(rank / 2)}};
   const int result =
       run(options, [&](worker& w) { return work(w, how, static_cast<pid_t>(scheduler)); });
   MPI_Finalize();

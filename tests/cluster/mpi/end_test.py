@@ -72,6 +72,14 @@ class End(unittest.TestCase):
     def test_names_the_rank_that_accessed_handed_over_memory(self):
         self.bad("touch", "rank 2")
 
+    def test_returns_2_if_the_options_of_ranks_differ(self):
+        for how, difference in (
+                ("unequal", "tree.workers_each is 16 on rank 0 and 2 on rank 3"),
+                ("unequal-arguments", "input is 0 on rank 0 and 1 on rank 2")):
+            code, text, _ = end(how)
+            self.assertEqual((code, ours(text)),
+                             (2, f"quarry: {difference}; all ranks need the same options\n"))
+
     def test_rejects_a_single_rank(self):
         code, text, _ = end("clean", ranks=1)
         self.assertNotEqual(code, 0)

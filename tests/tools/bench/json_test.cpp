@@ -132,6 +132,31 @@ TEST(BenchJson, NamesEveryWorkloadAndOutcomeDifferently) {
   EXPECT_EQ(outcome_text(bench_outcome::given_up), "given up");
 }
 
+TEST(BenchJson, ReadsOnlyWhatItWrites) {
+  bench_result r;
+  r.values = {1.5};
+  const json good = r;
+  EXPECT_TRUE(result_of(good.dump()));
+  const auto with = [&](const char* key, const json& value) {
+    json changed = good;
+    changed[key] = value;
+    return changed.dump();
+  };
+  EXPECT_FALSE(result_of("{ printed by a kernel"));
+  EXPECT_FALSE(result_of("{}"));
+  EXPECT_FALSE(result_of(with("outcome", "fine")));
+  EXPECT_FALSE(result_of(with("repeats", 1e300)));
+  EXPECT_FALSE(result_of(with("repeats", -1)));
+  EXPECT_FALSE(result_of(with("values", {1.5, nullptr})));
+  EXPECT_FALSE(result_of(std::string(100'000, '[') + std::string(100'000, ']')));
+  EXPECT_THROW(requests_of("{}"), input_error);
+  EXPECT_THROW(requests_of("[1]"), input_error);
+  EXPECT_THROW(requests_of(std::string(100'000, '[')), input_error);
+  const std::vector<bench_request> two(2);
+  EXPECT_EQ(requests_of(json(two).dump()).size(), 2u);
+  EXPECT_EQ(requests_of(json(two[0]).dump()).size(), 1u);
+}
+
 TEST(BenchJson, KeepsTimesThatWereNotMeasured) {
   EXPECT_FALSE(json(bench_time{}).get<bench_time>().measured());
 }

@@ -349,6 +349,7 @@ class BadInput(InFolder):
         good = json.dumps(point()) + "\n"
         for line, words in (("{", "not a JSON object"), ("[1]", "not a JSON object"),
                             ('"x"', "not a JSON object"),
+                            ('{"x":' + "[" * 100_000 + "]" * 100_000 + "}", "nested too deeply"),
                             ('{"kind":"point"}', '"experiment"'), ('{"kind":"experiment"}', '"id"'),
                             ('{"kind":"experiment","id":"e","y":3}', '"y" is not a list'),
                             ('{"kind":"experiment","id":"e","y":[{}]}', 'has no "field"'),
