@@ -55,7 +55,7 @@ void command_line::add_required(const std::string& name, std::vector<std::string
 }
 
 void command_line::add_reader(const std::string& name, std::function<void(const std::string&)> read,
-                              std::function<std::string()> show, const std::string& help,
+                              const std::function<std::string()>& show, const std::string& help,
                               const std::string& type_name) const {
   const auto checked = [read = std::move(read), name](const std::string& text) {
     try {

@@ -56,7 +56,7 @@ class command_line {
   /// Calls `read` with the text of the option. An input_error that `read` throws becomes an error
   /// that names the option. `show` returns the value in effect for arguments(); it may be empty.
   void add_reader(const std::string& name, std::function<void(const std::string&)> read,
-                  std::function<std::string()> show, const std::string& help,
+                  const std::function<std::string()>& show, const std::string& help,
                   const std::string& type_name) const;
 
  private:
@@ -82,8 +82,8 @@ void add_parsed(const command_line& command, const std::string& name, Value& val
   std::function<std::string()> show;
   if constexpr (std::is_arithmetic_v<Value>) show = [&value] { return shortest_text(value); };
   command.add_reader(
-      name, [&value, parse](const std::string& text) { value = parse(text); }, std::move(show),
-      help, type_name);
+      name, [&value, parse](const std::string& text) { value = parse(text); }, show, help,
+      type_name);
 }
 
 /// Adds an option whose value is one of `words`.
