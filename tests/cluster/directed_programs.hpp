@@ -77,4 +77,30 @@ inline void run_frees_before_send(std::uint64_t seed, detail::fault fault = deta
   EXPECT_EQ(result.left.regions, 0u);
 }
 
+/// Eight workers create children of one region at other schedulers until a worker destroys the
+/// region. Some of the children are created while their parent is destroyed.
+inline void run_creations_below_dying_parent(std::uint64_t seed,
+                                             detail::fault fault = detail::fault::none) {
+  simulation_options o = small_cluster(8, seed);
+  o.jitter = 50e-6;
+  o.fault = fault;
+  simulation s(o);
+  rid parent = root;
+  const simulation_result result = s.run([&](worker& w) {
+    if (w.number() == 0)
+      parent = *w.create_region(root, 0);  // at the top; its children lie elsewhere
+    w.barrier();
+    unsigned created = 0;
+    while (const auto child = w.create_region(parent)) {
+      (void)w.allocate(*child, 100);
+      if (w.number() == 0 && ++created == 3) {
+        EXPECT_EQ(w.destroy_region(parent), region_status::ok);
+        EXPECT_EQ(w.allocate(*child, 100).status, region_status::stale_region);
+      }
+    }
+  });
+  EXPECT_EQ(result.left.regions, 0u);
+  EXPECT_EQ(s.check_invariants(), "");
+}
+
 }  // namespace quarry::cluster::testing

@@ -51,25 +51,8 @@ TEST(ClusterProgram, FreesReachTheirOwnerBeforeOtherWorkersLearnOfThem) {
 
 TEST(ClusterProgram, DestroysAChildThatIsCreatedWhileItsParentIsDestroyed) {
   for (std::uint64_t seed = 1; seed < 40; ++seed) {
-    simulation_options o = small_cluster(8, seed);
-    o.jitter = 50e-6;
-    simulation s(o);
-    rid parent = root;
-    const simulation_result result = s.run([&](worker& w) {
-      if (w.number() == 0)
-        parent = *w.create_region(root, 0);  // at the top; its children lie elsewhere
-      w.barrier();
-      unsigned born = 0;
-      while (const auto child = w.create_region(parent)) {
-        (void)w.allocate(*child, 100);
-        if (w.number() == 0 && ++born == 3) {
-          EXPECT_EQ(w.destroy_region(parent), region_status::ok);
-          EXPECT_EQ(w.allocate(*child, 100).status, region_status::stale_region);
-        }
-      }
-    });
-    EXPECT_EQ(result.left.regions, 0u) << "seed " << seed;
-    EXPECT_EQ(s.check_invariants(), "");
+    SCOPED_TRACE("seed " + std::to_string(seed));
+    testing::run_creations_below_dying_parent(seed);
   }
 }
 

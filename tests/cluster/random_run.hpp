@@ -12,6 +12,11 @@ struct setting {
   ratios tree;
   bool leases;
   std::uint64_t capacity;
+
+  /// GoogleTest names the parameter in its output: without this, by the bytes of the object.
+  friend void PrintTo(const setting& s, std::ostream* out) {
+    *out << s.workers << " workers" << (s.leases ? ", leases, " : ", ") << s.capacity << " bytes";
+  }
 };
 
 /// Runs a random program of `calls` calls per worker and round. Reports every deviation as a
