@@ -54,7 +54,7 @@ std::string own_library(const std::string& program, const std::string& file) {
 }
 
 std::string peer_program(const std::string& given) {
-  const std::string program =
+  std::string program =
       given.empty() ? (fs::read_symlink("/proc/self/exe").parent_path() / "region_peer").string()
                     : given;
   if (!fs::exists(program)) throw input_error("no program " + program + " (see --peer)");

@@ -50,9 +50,10 @@ struct stress_result {
   }
   /// Returns the mean over the second half of the run.
   double settled() const {
+    const std::size_t begin = samples.size() / 2;
     double sum = 0;
-    for (std::size_t i = samples.size() / 2; i < samples.size(); ++i) sum += samples[i].resident;
-    return sum / static_cast<double>(samples.size() - samples.size() / 2);
+    for (std::size_t i = begin; i < samples.size(); ++i) sum += samples[i].resident;
+    return sum / static_cast<double>(samples.size() - begin);
   }
 };
 
