@@ -20,6 +20,9 @@ import xml.etree.ElementTree
 
 PROGRAM = []
 LAUNCHER = []
+# The figures of Lyberis et al. (2012) that show the same application.
+FIGURES = {"barnes-hut": "Figures 4e and 4f", "delaunay": "Figure 4d",
+           "list-exchange": "Figures 4g and 4h"}
 
 
 def run(words):
@@ -41,6 +44,8 @@ class Simulated(unittest.TestCase):
         self.assertEqual(result.returncode, 0, result.stderr)
         experiment, *points = records_of(result.stdout)
         self.assertEqual((experiment["kind"], experiment["form"]), ("experiment", "layers"))
+        self.assertEqual(experiment["source"],
+                         f"compare Lyberis et al. 2012, {FIGURES[points[0]['app']]}")
         self.assertEqual([p["series"] for p in points],
                          ["computation", "worker communication", "scheduler communication"])
         for p in points:

@@ -25,7 +25,8 @@
 ///
 /// Deallocation never allocates. A nested deallocation (a node that the index drops) clears a bit
 /// and at most leaves its group empty. Groups return to the free runs only in trim(), when no call
-/// is in progress, so the queue of delayed frees of Lyberis et al. is not needed.
+/// is in progress. Lyberis et al. raise a flag when empty slabs are short; here each outer request
+/// counts the reserve.
 ///
 /// Bootstrap. Before the pool has class blocks and index nodes, nested requests are placed one
 /// after another in the first slabs of the range and recorded. Then these slabs are formatted, and
