@@ -4,11 +4,13 @@
 ///
 /// Every worker owns a set of bodies. Each step has four phases:
 ///   balance  recursive bisection redistributes the bodies over the workers (bisection.hpp)
-///   build    every worker builds an oct-tree of its bodies, with one region per tree level
+///   build    every worker builds an oct-tree of its bodies, with one region per tree level; all
+///            trees divide the cube around the bodies of all workers
 ///   fetch    every pair of workers exchanges bounding boxes; each worker determines how many
 ///            levels of its tree the partner's bodies can open, and sends the regions of those
 ///            levels
-///   forces   every worker traverses its own tree and the received levels for each of its bodies
+///   forces   every worker grafts its own tree and the received levels into one tree
+///            (grafting.hpp), and traverses it for each of its bodies
 /// A leapfrog integrator moves the bodies: half kick, drift, the four phases, half kick.
 ///
 ///     region of the tree ---- level 0   level 1   level 2  ...     created and freed in every step
@@ -21,12 +23,11 @@
 /// Requires: the number of workers is a power of two.
 
 #include "apps/barnes_hut/bisection.hpp"
-#include "apps/barnes_hut/oct_tree.hpp"
+#include "apps/barnes_hut/grafting.hpp"
 #include "apps/common/pairing.hpp"
 #include "apps/common/phases.hpp"
 
 #include <bit>
-#include <deque>
 #include <string>
 
 namespace quarry::apps {
@@ -126,23 +127,23 @@ class barnes_hut {
   }
 
   void accelerate() {
-    balance_by_bisection(worker_, mail_, bodies_);
+    const cube3 cube = cube_around(balance_by_bisection(worker_, mail_, bodies_));
     clock_.charge(result_.balance);
-    const tree mine = build();
+    const tree mine = build(cube);
     clock_.charge(result_.build);
-    std::vector<cell*> roots = fetch(mine);
-    if (mine.root != nullptr) roots.push_back(mine.root);
+    std::vector<tree_part> roots = fetch(mine);
+    if (mine.root != nullptr) roots.push_back({mine.root, max_levels});
     clock_.charge(result_.fetch);
-    compute_forces(roots);
+    compute_forces(std::move(roots), cube);
     clock_.charge(result_.forces);
     worker_.barrier();  // no worker reads this tree after the barrier
     throw_on_failure(worker_.destroy_region(mine.all), "free a tree");
     clock_.charge(result_.build);
   }
 
-  tree build();
-  std::vector<cell*> fetch(const tree& mine);
-  void compute_forces(std::span<cell* const> roots);
+  tree build(const cube3& cube);
+  std::vector<tree_part> fetch(const tree& mine);
+  void compute_forces(std::vector<tree_part> roots, const cube3& cube);
   double total_energy();
   void check(double energy_before);
 
@@ -155,7 +156,7 @@ class barnes_hut {
   std::uint64_t last_interactions_ = 0;  // of this worker in the previous step
 };
 
-inline auto barnes_hut::build() -> tree {
+inline auto barnes_hut::build(const cube3& cube) -> tree {
   tree t;
   t.all = value_or_throw(worker_.create_region(cluster::root, 0), "create the region of a tree");
   std::vector<particle> particles(bodies_.begin(), bodies_.end());
@@ -166,15 +167,15 @@ inline auto barnes_hut::build() -> tree {
               value_or_throw(worker_.create_region(t.all, 1), "create the region of a tree level"));
         return value_or_throw(worker_.allocate(t.levels[level], size), "allocate a cell");
       });
-  t.root = builder.build(particles);
+  if (!particles.empty()) t.root = builder.build(particles, cube);
   result_.cells += builder.cells();
   result_.levels_built += builder.levels();
   return t;
 }
 
 /// Returns the roots of the trees of all other workers that sent at least one level.
-inline std::vector<cell*> barnes_hut::fetch(const tree& mine) {
-  std::vector<cell*> roots;
+inline std::vector<tree_part> barnes_hut::fetch(const tree& mine) {
+  std::vector<tree_part> roots;
   const box3 my_box = box_around(bodies_);
   for (unsigned stage = 0; stage < pairing_stages(worker_.count()); ++stage) {
     const unsigned peer = partner(worker_.number(), stage, worker_.count());
@@ -186,25 +187,18 @@ inline std::vector<cell*> barnes_hut::fetch(const tree& mine) {
     throw_on_failure(worker_.exchange(peer, std::span(mine.levels).first(sent.levels), theirs),
                      "exchange tree levels");
     result_.levels_sent += sent.levels;
-    if (coming.levels != 0) roots.push_back(coming.root);
+    if (coming.levels != 0) roots.push_back({coming.root, static_cast<unsigned>(coming.levels)});
   }
   return roots;
 }
 
-inline void barnes_hut::compute_forces(std::span<cell* const> roots) {
-  std::deque<cell> grafts;
-  std::vector<cell*> forest(roots.begin(), roots.end());
-  while (forest.size() > 1) {
-    std::vector<cell*> fewer;
-    for (std::size_t i = 0; i < forest.size(); i += 8)
-      fewer.push_back(&grafts.emplace_back(graft(
-          std::span<cell* const>(forest).subspan(i, std::min<std::size_t>(8, forest.size() - i)))));
-    forest.swap(fewer);
-  }
+inline void barnes_hut::compute_forces(std::vector<tree_part> roots, const cube3& cube) {
+  tree_grafter grafter(options_.theta, options_.leaf_size, box_around(bodies_));
+  const cell* forest = grafter.graft(std::move(roots), cube);
   std::uint64_t all = 0;
   for (body& b : bodies_) {
     b.cost = 0;
-    b.acceleration = tree_acceleration(*forest.front(), b.position, options_.softening, b.cost);
+    b.acceleration = tree_acceleration(*forest, b.position, options_.softening, b.cost);
     all += b.cost;
   }
   result_.interactions += all;

@@ -52,10 +52,12 @@ inline double find_cut(mailbox& mail, unsigned size, std::span<const body> bodie
 
 }  // namespace detail
 
-/// Redistributes `bodies` so that every worker has about the same cost. Collective.
-inline void balance_by_bisection(cluster::worker& w, mailbox& mail, std::vector<body>& bodies) {
+/// Redistributes `bodies` so that every worker has about the same cost. Collective. Returns the box
+/// around the bodies of all workers.
+inline box3 balance_by_bisection(cluster::worker& w, mailbox& mail, std::vector<body>& bodies) {
+  const box3 all = detail::group_box(mail, w.count(), bodies);
   for (unsigned size = w.count(); size > 1; size /= 2) {
-    const box3 box = detail::group_box(mail, size, bodies);
+    const box3 box = size == w.count() ? all : detail::group_box(mail, size, bodies);
     if (box.empty()) continue;
     const unsigned axis = box.longest_axis();
     const double cut = detail::find_cut(mail, size, bodies, axis, box.low[axis], box.high[axis]);
@@ -69,6 +71,7 @@ inline void balance_by_bisection(cluster::worker& w, mailbox& mail, std::vector<
     bodies.insert(bodies.end(), theirs.begin(), theirs.end());
   }
   for (body& b : bodies) b.owner = w.number();
+  return all;
 }
 
 }  // namespace quarry::apps

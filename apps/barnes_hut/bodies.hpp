@@ -52,7 +52,9 @@ struct box3 {
     low = {std::min(low.x, p.x), std::min(low.y, p.y), std::min(low.z, p.z)};
     high = {std::max(high.x, p.x), std::max(high.y, p.y), std::max(high.z, p.z)};
   }
-  void add(const box3& b) { add(b.low), add(b.high); }
+  void add(const box3& b) {
+    if (!b.empty()) add(b.low), add(b.high);
+  }
   bool empty() const { return low.x > high.x; }
   unsigned longest_axis() const {
     const vec3 e = high - low;

@@ -25,15 +25,6 @@ namespace quarry::apps {
 
 inline constexpr unsigned max_levels = 40;  // bodies closer than 2^-40 of the box share a leaf
 
-struct cell {
-  particle sum;                // total mass and centre of mass of all bodies below
-  double opening_radius2 = 0;  // square of the opening radius
-  particle* bodies = nullptr;  // the bodies of a leaf; nullptr: an inner cell
-  std::uint32_t count = 0;     // bodies below
-  std::uint32_t level = 0;
-  cell* child[8] = {};
-};
-
 struct cube3 {
   vec3 middle;
   double half = 0;
@@ -51,6 +42,27 @@ inline cube3 cube_around(const box3& box) {
   const vec3 e = box.high - box.low;
   return {0.5 * (box.low + box.high), 0.5 * std::max({e.x, e.y, e.z})};
 }
+
+struct cell {
+  particle sum;                // total mass and centre of mass of all bodies below
+  double opening_radius2 = 0;  // square of the opening radius
+  particle* bodies = nullptr;  // the bodies of a leaf; nullptr: an inner cell
+  std::uint32_t count = 0;     // bodies below
+  std::uint32_t level = 0;
+  cell* child[8] = {};
+
+  /// Adds bodies and their sum. close() completes the cell after the last call.
+  void add(const particle& p, std::uint32_t bodies_added) {
+    sum.mass += p.mass;
+    sum.position += p.mass * p.position;
+    count += bodies_added;
+  }
+  void close(const cube3& cube, double theta) {
+    sum.position = (1 / sum.mass) * sum.position;
+    const double reach = 2 * cube.half / theta + length(sum.position - cube.middle);
+    opening_radius2 = reach * reach;
+  }
+};
 
 /// Returns the square of the distance between a box and a point; 0 if the box contains the point.
 inline double distance2(const box3& box, vec3 p) {
@@ -77,44 +89,13 @@ class tree_builder {
   tree_builder(double theta, unsigned leaf_size, Allocate allocate)
       : theta_(theta), leaf_size_(leaf_size), allocate_(allocate) {}
 
-  /// Builds the tree of the particles, which it reorders. Returns nullptr if there are none.
-  cell* build(std::span<particle> all) {
-    levels_ = 0, cells_ = 0;
-    return all.empty() ? nullptr : build(all, cube_around(box_around(all)), 0);
-  }
+  /// Builds the tree of the particles, which it reorders. Its root has the given level and divides
+  /// the cube. Requires: there are particles, and the cube contains them.
+  cell* build(std::span<particle> some, const cube3& cube, unsigned level = 0);
   unsigned levels() const { return levels_; }
   std::size_t cells() const { return cells_; }
 
  private:
-  cell* build(std::span<particle> some, cube3 cube, unsigned level) {
-    cell* c = new (allocate_(level, sizeof(cell))) cell;
-    levels_ = std::max(levels_, level + 1);
-    ++cells_;
-    c->level = level;
-    c->count = static_cast<std::uint32_t>(some.size());
-    for (const particle& p : some) {
-      c->sum.mass += p.mass;
-      c->sum.position += p.mass * p.position;
-    }
-    c->sum.position = (1 / c->sum.mass) * c->sum.position;
-    const double reach = 2 * cube.half / theta_ + length(c->sum.position - cube.middle);
-    c->opening_radius2 = reach * reach;
-    if (some.size() <= leaf_size_ || level + 1 == max_levels || cube.half == 0) {
-      c->bodies = static_cast<particle*>(allocate_(level, some.size() * sizeof(particle)));
-      std::copy(some.begin(), some.end(), c->bodies);
-      return c;
-    }
-    particle* begin = some.data();
-    particle* end = begin + some.size();
-    for (unsigned i = 0; i < 8 && begin != end; ++i) {
-      particle* next = std::partition(
-          begin, end, [&](const particle& p) { return cube.octant_of(p.position) == i; });
-      if (next != begin) c->child[i] = build({begin, next}, cube.octant(i), level + 1);
-      begin = next;
-    }
-    return c;
-  }
-
   double theta_;
   unsigned leaf_size_;
   Allocate allocate_;
@@ -122,15 +103,28 @@ class tree_builder {
   std::size_t cells_ = 0;
 };
 
-/// Returns a root above up to eight trees, which are not copied. Every body opens that root.
-inline cell graft(std::span<cell* const> trees) {
-  cell top;
-  top.opening_radius2 = std::numeric_limits<double>::infinity();
-  for (std::size_t i = 0; i < trees.size(); ++i) {
-    top.child[i] = trees[i];
-    top.count += trees[i]->count;
+template <class Allocate>
+cell* tree_builder<Allocate>::build(std::span<particle> some, const cube3& cube, unsigned level) {
+  cell* c = new (allocate_(level, sizeof(cell))) cell;
+  levels_ = std::max(levels_, level + 1);
+  ++cells_;
+  c->level = level;
+  for (const particle& p : some) c->add(p, 1);
+  c->close(cube, theta_);
+  if (some.size() <= leaf_size_ || level + 1 == max_levels || cube.half == 0) {
+    c->bodies = static_cast<particle*>(allocate_(level, some.size() * sizeof(particle)));
+    std::copy(some.begin(), some.end(), c->bodies);
+    return c;
   }
-  return top;
+  particle* begin = some.data();
+  particle* end = begin + some.size();
+  for (unsigned i = 0; i < 8 && begin != end; ++i) {
+    particle* next = std::partition(
+        begin, end, [&](const particle& p) { return cube.octant_of(p.position) == i; });
+    if (next != begin) c->child[i] = build({begin, next}, cube.octant(i), level + 1);
+    begin = next;
+  }
+  return c;
 }
 
 /// Returns the number of tree levels that a traversal for a body in the box may visit.

@@ -101,6 +101,13 @@ TEST(BarnesHut, BalancesInteractionsBetweenWorkers) {
   EXPECT_LT(all.by_worker[0].imbalance, 1.1);
 }
 
+TEST(BarnesHut, ComputesAsManyInteractionsWithManyWorkersAsWithOne) {
+  const barnes_hut_options options{.bodies = 4000, .steps = 1, .check = false};
+  const std::uint64_t one = simulate(1, options).interactions;
+  for (const unsigned workers : {2u, 16u})
+    EXPECT_LE(simulate(workers, options).interactions, one + one / 50) << workers << " workers";
+}
+
 TEST(BarnesHut, RunsWithMoreWorkersThanBodies) {
   const outcome all = simulate(16, {.bodies = 5, .steps = 2, .theta = 0.3});
   EXPECT_EQ(all.own, 5u);

@@ -1,5 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
-#include "apps/barnes_hut/oct_tree.hpp"
+#include "apps/barnes_hut/grafting.hpp"
 
 #include <gtest/gtest.h>
 
@@ -20,13 +20,15 @@ struct local_tree {
   cell* root = nullptr;
 
   local_tree(std::span<const body> bodies, double theta, unsigned leaf_size)
+      : local_tree(bodies, theta, leaf_size, cube_around(box_around(bodies))) {}
+  local_tree(std::span<const body> bodies, double theta, unsigned leaf_size, const cube3& cube)
       : particles(bodies.begin(), bodies.end()) {
     tree_builder builder(theta, leaf_size, [this](unsigned level, std::size_t size) -> void* {
       blocks.push_back(std::make_unique<std::byte[]>(size));
       level_of[blocks.back().get()] = level;
       return blocks.back().get();
     });
-    root = builder.build(particles);
+    root = builder.build(particles, cube);
     levels = builder.levels();
   }
 };
@@ -56,6 +58,16 @@ TEST(PlummerSphere, IsAtRestAndInVirialEquilibrium) {
   const double total = energy(bodies, bodies, 0);
   EXPECT_NEAR(total, -0.25, 0.02);
   EXPECT_NEAR(kinetic, -total, 0.02) << "twice the kinetic energy is minus the potential";
+}
+
+TEST(Box, IsUnchangedByTheEmptyBox) {
+  box3 box{{1, 2, 3}, {4, 5, 6}};
+  box.add(box3{});
+  EXPECT_EQ(box.low.x, 1);
+  EXPECT_EQ(box.high.z, 6);
+  box3 empty;
+  empty.add(box3{});
+  EXPECT_TRUE(empty.empty());
 }
 
 TEST(OctTree, IsExactWhenEveryCellIsOpened) {
@@ -147,17 +159,58 @@ TEST(OctTree, VisitsNoMoreLevelsThanLevelsNeeded) {
   }
 }
 
-TEST(OctTree, GraftsTreesWithoutCopyingThem) {
-  const auto bodies = plummer_sphere(1000, 7);
-  const std::span<const body> all(bodies);
-  const local_tree low{all.first(400), 0, 8}, high{all.subspan(400), 0, 8};
-  cell* const both[] = {low.root, high.root};
-  const cell top = graft(both);
-  EXPECT_EQ(top.count, 1000u);
-  std::uint64_t forces = 0;
-  const vec3 direct = direct_acceleration(bodies[7].position, bodies, 0.05);
-  EXPECT_LT(length(tree_acceleration(top, bodies[7].position, 0.05, forces) - direct), 1e-12);
-  EXPECT_EQ(forces, 1000u);
+/// The bodies in eight boxes, one tree each, as after a bisection. Every tree divides the cube of all.
+struct divided_trees {
+  std::vector<std::vector<body>> bodies{8};
+  cube3 cube;
+  std::vector<local_tree> trees;
+
+  divided_trees(const std::vector<body>& all, double theta, unsigned leaf_size)
+      : cube(cube_around(box_around(all))) {
+    for (const body& b : all) {
+      const vec3 p = b.position;
+      bodies[(p.x < 0.1 ? 1u : 0) + (p.y < 0.03 ? 2u : 0) + (p.z < -0.2 ? 4u : 0)].push_back(b);
+    }
+    for (const auto& some : bodies) trees.emplace_back(some, theta, leaf_size, cube);
+  }
+};
+
+TEST(TreeGrafter, GivesAsManyInteractionsAsOneTreeOfAllBodies) {
+  const auto all = plummer_sphere(4000, 7);
+  for (const double theta : {0.0, 0.5, 1.0}) {
+    const divided_trees parts(all, theta, 8);
+    local_tree one(all, theta, 8);
+    std::uint64_t in_one = 0, in_grafted = 0;
+    for (unsigned i = 0; i < 8; ++i) {
+      const box3 box = box_around(parts.bodies[i]);
+      tree_grafter grafter(theta, 8, box);
+      std::vector<tree_part> roots;
+      for (unsigned j = 0; j < 8; ++j)
+        roots.push_back(
+            {parts.trees[j].root, j == i ? max_levels : levels_needed(*parts.trees[j].root, box)});
+      const cell* grafted = grafter.graft(roots, parts.cube);
+      EXPECT_EQ(grafted->count, all.size());
+      for (const body& b : parts.bodies[i]) {
+        const vec3 a = tree_acceleration(*one.root, b.position, 0.05, in_one);
+        const vec3 difference = tree_acceleration(*grafted, b.position, 0.05, in_grafted) - a;
+        EXPECT_LT(length(difference), theta == 0 ? 1e-12 : 0.02 * theta * length(a));
+      }
+    }
+    EXPECT_LE(in_grafted, in_one + in_one / 100) << "theta " << theta;
+  }
+}
+
+TEST(TreeGrafter, UsesCellsOfOneTreeInPlace) {
+  const auto all = plummer_sphere(1000, 7);
+  const divided_trees parts(all, 0.5, 8);
+  tree_grafter grafter(0.5, 8, box_around(all));
+  EXPECT_EQ(grafter.graft({}, parts.cube), nullptr);
+  EXPECT_EQ(grafter.graft({{parts.trees[3].root, max_levels}}, parts.cube), parts.trees[3].root);
+  const cell* both = grafter.graft(
+      {{parts.trees[0].root, max_levels}, {parts.trees[7].root, max_levels}}, parts.cube);
+  cell* const far_corner = parts.trees[0].root->child[7];  // tree 7 has no body in this octant
+  ASSERT_NE(far_corner, nullptr);
+  EXPECT_EQ(std::count(both->child, both->child + 8, far_corner), 1);
 }
 
 }  // namespace
