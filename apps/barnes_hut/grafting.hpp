@@ -2,9 +2,9 @@
 #pragma once
 /// tree_grafter: one tree of the bodies of all workers, from the trees of the single workers.
 ///
-///   worker 0   [  A  ]        worker 1   [  A' ]             [A + A']
-///              /     \                   /     \             /   |   \      new cells: A + A', C + C'
-///            [B]     [C]               [C']    [D]         [B] [C+C'] [D]   in place: B, D
+///   worker 0   [  A  ]     worker 1   [  A' ]          [A + A']       A + A' and C + C' are new
+///              /     \                /     \          /   |   \      cells; B and D are used
+///            [B]     [C]            [C']    [D]      [B] [C+C'] [D]   in place
 ///
 /// The trees divide the same cube. Where several of them have a cell for one octant, the grafter
 /// makes a cell that sums them up, and descends. Where one tree has a cell, that cell is used in

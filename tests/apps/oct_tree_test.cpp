@@ -159,7 +159,8 @@ TEST(OctTree, VisitsNoMoreLevelsThanLevelsNeeded) {
   }
 }
 
-/// The bodies in eight boxes, one tree each, as after a bisection. Every tree divides the cube of all.
+/// The bodies in eight boxes, one tree each, as after a bisection. Every tree divides the cube of
+/// all bodies.
 struct divided_trees {
   std::vector<std::vector<body>> bodies{8};
   cube3 cube;
