@@ -155,9 +155,9 @@ void add_region_stress(const command_line& region, action& chosen) {
   auto o = std::make_shared<command_options>();
   const command_line command = region.add_subcommand(
       "stress", "Resident memory while threads free each other's objects, beside other allocators");
-  std::vector<std::string> workloads{"all"};
-  for (const auto& [name, kind] : stress_kinds) workloads.emplace_back(name);
-  add_choice(command, "--workload", o->workload, workloads, "What the threads do");
+  std::vector<std::string> choices{"all"};
+  for (const auto& [name, kind] : stress_kinds) choices.emplace_back(name);
+  add_choice(command, "--workload", o->workload, choices, "What the threads do");
   add_count(command, "--seconds", o->seconds, "Seconds per workload");
   add_count(command, "--threads", o->threads, "Threads per allocator", 1, 1024);
   add_count(command, "--live", o->live_mib, "MiB of live objects");
