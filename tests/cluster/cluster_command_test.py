@@ -95,6 +95,17 @@ class Simulated(unittest.TestCase):
                            5 * by["one scheduler", 1]["call_us"])
         self.assertLess(by["tree", 256]["call_us"], 2 * by["tree", 1]["call_us"])
 
+    def test_pages_in_advance_shorten_the_longest_call(self):
+        def longest(*options):
+            result = cluster("scaling", "--most", "16", "--calls", "1024", "--size", "32768",
+                             "--json", *options)
+            self.assertEqual(result.returncode, 0, result.stderr)
+            return {p["series"]: p["longest_us"] for p in records_of(result.stdout)
+                    if p["kind"] == "point" and p["x"] == 16}
+        early, late = longest(), longest("--low-pages", "0")
+        self.assertEqual(early["one scheduler"], late["one scheduler"])
+        self.assertLess(early["tree"], 0.8 * late["tree"])
+
     def test_pictures_are_drawn(self):
         with tempfile.TemporaryDirectory() as folder:
             for words in (["barnes-hut", "--simulate", "3", "--bodies", "200", "--picture"],

@@ -16,7 +16,7 @@ inline simulation_options small_cluster(unsigned workers, std::uint64_t seed = 1
   o.seed = seed;
   o.isolated = true;
   o.capacity = 64u << 20;
-  o.reserve_pages = 2;
+  o.tuning.reserve_pages = 2;
   return o;
 }
 

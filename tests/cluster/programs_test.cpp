@@ -35,6 +35,59 @@ TEST(ClusterProgram, GivesEachWorkerAlmostAllMemoryInTurn) {
   EXPECT_EQ(s.check_invariants(), "");
 }
 
+struct page_waits {
+  std::uint64_t waits = 0;     // requests that waited for pages of another scheduler
+  std::uint64_t requests = 0;  // for pages
+  double seconds = 0;          // that the workers waited for schedulers
+};
+
+/// Eight workers below seven schedulers allocate 12 MiB each in blocks of 64 KiB, with 20 µs of
+/// computation between two of them.
+page_waits grow_steadily(std::uint64_t low_pages) {
+  simulation_options o = small_cluster(8);
+  o.capacity = 1u << 30;
+  o.tuning.reserve_pages = 8;
+  o.tuning.low_pages = low_pages;
+  o.worker.leases = false;
+  simulation s(o);
+  const simulation_result result = s.run([&](worker& w) {
+    const rid r = *w.create_region(root);
+    w.barrier();
+    for (int i = 0; i < 192; ++i) {
+      EXPECT_TRUE(w.allocate(r, 64u << 10));
+      w.advance_time(20e-6);
+    }
+    EXPECT_EQ(w.destroy_region(r), region_status::ok);
+  });
+  EXPECT_EQ(s.check_invariants(), "");
+  page_waits all{0, 0, result.workers.waited_for_schedulers};
+  for (node_id n = 0; n < s.tree().schedulers(); ++n) {
+    all.waits += s.statistics_of(n).waits_for_pages;
+    all.requests += s.statistics_of(n).page_requests;
+  }
+  return all;
+}
+
+TEST(ClusterProgram, ObtainsPagesBeforeAnAllocationWaitsForThem) {
+  const page_waits early = grow_steadily(4), late = grow_steadily(0);
+  EXPECT_EQ(early.waits, 0u);
+  EXPECT_GE(late.waits, 8u);
+  EXPECT_GT(late.seconds, early.seconds);
+  EXPECT_LE(early.requests, 4 * late.requests);
+}
+
+TEST(ClusterProgram, HasPagesAtEverySchedulerFromTheStart) {
+  for (const std::uint64_t low : {0, 1}) {
+    simulation_options o = small_cluster(8);
+    o.tuning.low_pages = low;
+    simulation s(o);
+    s.run([](worker& w) { w.barrier(); });
+    for (node_id n = 1; n < s.tree().schedulers(); ++n)
+      EXPECT_EQ(s.statistics_of(n).page_requests, low) << "scheduler " << n;
+    EXPECT_EQ(s.check_invariants(), "");
+  }
+}
+
 TEST(ClusterProgram, ServesSmallRequestsBehindALargeOneThatFails) {
   for (std::uint64_t seed = 1; seed < 30; ++seed) {
     SCOPED_TRACE("seed " + std::to_string(seed));

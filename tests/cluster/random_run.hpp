@@ -30,7 +30,9 @@ inline std::uint64_t run_random_program(const setting& s, std::uint64_t seed, un
   options.seed = seed;
   options.isolated = true;
   options.capacity = s.capacity;
-  options.reserve_pages = 1 + seed % 8;
+  options.tuning.reserve_pages = 1 + seed % 8;
+  options.tuning.low_pages = seed % 5;
+  options.tuning.load_change = 1 + seed % 4;
   options.worker.leases = s.leases;
   options.jitter = seed % 3 == 0 ? 100e-6 : 2e-6;
   options.fault = fault;

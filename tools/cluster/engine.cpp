@@ -19,6 +19,13 @@ std::string cluster_options::command(const std::string& app, unsigned ranks) con
     text += fmt::format(" --schedulers-each {}", schedulers_each);
   if (workers_each != usual.workers_each) text += fmt::format(" --workers-each {}", workers_each);
   if (seed != 1) text += fmt::format(" --seed {}", seed);
+  const cluster::scheduler_tuning defaults;
+  const auto add_changed = [&](const char* option, std::uint64_t value, std::uint64_t unchanged) {
+    if (value != unchanged) text += fmt::format(" {} {}", option, value);
+  };
+  add_changed("--reserve-pages", tuning.reserve_pages, defaults.reserve_pages);
+  add_changed("--low-pages", tuning.low_pages, defaults.low_pages);
+  add_changed("--load-change", tuning.load_change, defaults.load_change);
   if (no_leases) text += " --no-leases";
   return simulate != 0 ? fmt::format("{} --simulate {}", text, simulate)
                        : fmt::format("mpirun -n {} {}", ranks, text);
@@ -33,6 +40,15 @@ void add_cluster_options(const command_line& command, cluster_options& o) {
   add_count(command, "--workers-each", o.workers_each,
             "Maximum number of workers below a scheduler", 1, 100'000);
   add_count(command, "--seed", o.seed, "Seed of the input and of the simulated delays");
+  add_count(command, "--reserve-pages", o.tuning.reserve_pages,
+            "Free pages that a scheduler obtains at once, for each scheduler below and itself", 1,
+            1u << 20);
+  add_count(command, "--low-pages", o.tuning.low_pages,
+            "Free pages below which a scheduler requests more before an allocation needs them "
+            "(0: only then)",
+            0, 1u << 20);
+  add_count(command, "--load-change", o.tuning.load_change,
+            "Regions by which a scheduler's load changes before it is reported", 1, 1u << 30);
   command.add_flag("--no-leases", o.no_leases, "Send a message for every allocation");
   command.add_flag(
       "--apart,!--together", o.separate_memory,
@@ -79,6 +95,7 @@ int simulate(const cluster_options& o, const cluster_program& program) {
   so.seed = o.seed;
   so.measure = true;
   so.worker.leases = !o.no_leases;
+  so.tuning = o.tuning;
   so.stack = std::size_t{1} << 20;
   cluster::simulation s(so);
   run_progress bar(!o.status);

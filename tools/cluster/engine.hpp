@@ -27,6 +27,7 @@ struct cluster_options {
   std::uint64_t schedulers_each = cluster::ratios{}.schedulers_each;
   std::uint64_t workers_each = cluster::ratios{}.workers_each;
   std::uint64_t seed = 1;
+  cluster::scheduler_tuning tuning;
   bool no_leases = false;
   bool status = false;           // print the progress every second
   bool separate_memory = false;  // workers of a host share no memory

@@ -14,6 +14,7 @@ int run_under_mpi(const cluster_options& o, const cluster_program& program) {
   cluster::run_options ro;
   ro.tree = o.tree();
   ro.worker.leases = !o.no_leases;
+  ro.scheduler.tuning = o.tuning;
   ro.status = o.status;
   ro.share_memory = !o.separate_memory;
   ro.arguments = o.arguments();

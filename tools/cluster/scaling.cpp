@@ -17,6 +17,7 @@
 
 #include <fmt/format.h>
 
+#include <algorithm>
 #include <memory>
 
 namespace quarry::tool {
@@ -30,6 +31,8 @@ struct scaling_options {
   std::uint64_t workers_each = 8;
   std::uint64_t schedulers_each = 8;
   std::uint64_t seed = 1;
+  std::uint64_t size = 0;  // bytes of an object; 0: from 64 to 320
+  std::uint64_t low_pages = cluster::scheduler_tuning{}.low_pages;
   bool leases = false;
   bool json = false;
   std::string plot, out;
@@ -41,6 +44,7 @@ struct measurement {
   unsigned workers = 0;
   unsigned schedulers = 0;
   double call = 0;      // mean time that a worker waits for a call, seconds
+  double longest = 0;   // the longest of these times, seconds
   double queue = 0;     // mean time that a message waits at a scheduler, seconds
   double messages = 0;  // messages per call, over all links
   double busiest = 0;   // fraction of the schedulers' messages at the busiest scheduler
@@ -56,12 +60,13 @@ measurement measure(const scaling_options& o, unsigned workers, bool one) {
                                   static_cast<unsigned>(o.workers_each)};
   so.seed = o.seed;
   so.worker.leases = o.leases;
+  so.tuning.low_pages = o.low_pages;
   so.stack = std::size_t{64} << 10;
   so.call = 0.1e-6;
   cluster::simulation s(so);
   const double think = static_cast<double>(o.think) * 1e-6;
   cluster::simulation_result start, end;
-  double waited = 0;
+  double waited = 0, longest = 0;
   s.run([&](cluster::worker& w) {
     const cluster::rid region =
         apps::value_or_throw(w.create_region(cluster::root), "create a region");
@@ -72,13 +77,15 @@ measurement measure(const scaling_options& o, unsigned workers, bool one) {
     w.advance_time(think * w.number() / w.count());  // desynchronises the workers
     for (std::uint64_t i = 0; i < o.calls; ++i) {
       w.advance_time(think);
+      const double before = w.statistics().waited_for_schedulers;
       if (i % 4 == 3) {
         apps::throw_on_failure(w.deallocate(live.back()), "free an object");
         live.pop_back();
       } else {
-        live.push_back(
-            apps::value_or_throw(w.allocate(region, 64 + 64 * (i % 5)), "allocate an object"));
+        const std::uint64_t size = o.size != 0 ? o.size : 64 + 64 * (i % 5);
+        live.push_back(apps::value_or_throw(w.allocate(region, size), "allocate an object"));
       }
+      longest = std::max(longest, w.statistics().waited_for_schedulers - before);
     }
     waited += w.statistics().waited_for_schedulers - waited_before;
     w.barrier();
@@ -92,6 +99,7 @@ measurement measure(const scaling_options& o, unsigned workers, bool one) {
   const double calls = static_cast<double>(o.calls) * workers;
   const auto received = static_cast<double>(end.scheduler_messages - start.scheduler_messages);
   c.call = waited / calls;
+  c.longest = longest;
   c.queue = (end.queued - start.queued) / received;
   c.messages = static_cast<double>(end.messages - start.messages) / calls;
   c.busiest = static_cast<double>(s.so_far().busiest_scheduler) /
@@ -126,8 +134,8 @@ std::vector<cluster_json> records_of(const scaling_options& o,
   const std::string suffix = o.leases ? ", leases" : "";
   const std::string command = fmt::format(
       "quarry cluster scaling --most {} --calls {} --think {} --workers-each {} "
-      "--schedulers-each {} --seed {}{}",
-      o.most, o.calls, o.think, o.workers_each, o.schedulers_each, o.seed,
+      "--schedulers-each {} --seed {} --size {} --low-pages {}{}",
+      o.most, o.calls, o.think, o.workers_each, o.schedulers_each, o.seed, o.size, o.low_pages,
       o.leases ? " --leases" : "");
   const cluster_json where = network_fields(cluster_network::simulated);
   for (const measurement& m : all) {
@@ -140,6 +148,7 @@ std::vector<cluster_json> records_of(const scaling_options& o,
                   {"schedulers", m.schedulers},
                   {"leases", o.leases},
                   {"call_us", m.call * 1e6},
+                  {"longest_us", m.longest * 1e6},
                   {"queue_us", m.queue * 1e6},
                   {"messages_per_call", m.messages},
                   {"busiest_share", m.busiest}});
@@ -167,13 +176,14 @@ int run_scaling(const scaling_options& o) {
            {"tree", left},
            {"schedulers", right},
            {"us per call", right},
+           {"longest", right},
            {"us queued", right},
            {"messages per call", right},
            {"busiest", right}});
   for (const measurement& m : all)
     t.add({grouped(m.workers), m.tree, grouped(m.schedulers), fmt::format("{:.1f}", m.call * 1e6),
-           fmt::format("{:.2f}", m.queue * 1e6), fmt::format("{:.2f}", m.messages),
-           fmt::format("{:.0f} %", 100 * m.busiest)});
+           fmt::format("{:.1f}", m.longest * 1e6), fmt::format("{:.2f}", m.queue * 1e6),
+           fmt::format("{:.2f}", m.messages), fmt::format("{:.0f} %", 100 * m.busiest)});
   fmt::print("{}", t.text());
   return exit_success;
 }
@@ -193,6 +203,11 @@ void add_cluster_scaling(const command_line& cluster, action& chosen) {
   add_count(command, "--schedulers-each", o->schedulers_each,
             "Schedulers below a scheduler of the tree", 2, 100'000);
   add_count(command, "--seed", o->seed, "Seed of the simulated delays");
+  add_count(command, "--size", o->size, "Bytes of an object (0: from 64 to 320)", 0, 1u << 30);
+  add_count(command, "--low-pages", o->low_pages,
+            "Free pages below which a scheduler requests more before an allocation needs them "
+            "(0: only then)",
+            0, 1u << 20);
   command.add_flag("--leases", o->leases, "Allocate through leases");
   command.add_option("--plot", o->plot, "Draw the result into this SVG file");
   command.add_flag("--json", o->json, "Print records (one JSON object per line) for quarry report");

@@ -20,20 +20,33 @@ inline constexpr std::uint64_t default_base = 0x1000'0000'0000;
 #endif
 inline constexpr std::uint64_t default_capacity = std::uint64_t{64} << 40;
 
+/// When a scheduler sends messages that no worker waits for.
+struct scheduler_tuning {
+  /// The high watermark: the number of free pages that a scheduler obtains at the start and after
+  /// that whenever it requests pages, for itself and for each scheduler in its subtree.
+  std::uint64_t reserve_pages = 64;
+  /// The low watermark, counted in the same way: a scheduler that has fewer free pages requests
+  /// more before an allocation needs them. 0: it requests pages only when an allocation waits.
+  std::uint64_t low_pages = 32;
+  /// A scheduler reports the number of its regions to its parent when the last report is wrong by
+  /// at least this number of regions and by this fraction of the last report.
+  std::uint64_t load_change = 4;
+  double load_fraction = 0.125;
+};
+
 struct scheduler_options {
   std::uint64_t base = default_base;          // of the address space, equal in all processes
   std::uint64_t capacity = default_capacity;  // bytes of the address space
-  /// The number of free pages that a scheduler tries to hold, for itself and for each scheduler in
-  /// its subtree.
-  std::uint64_t reserve_pages = 64;
+  scheduler_tuning tuning = {};
   detail::fault fault = detail::fault::none;  // for tests
 };
 
 struct scheduler_statistics {
-  std::uint64_t messages = 0;   // received, including those forwarded
-  std::uint64_t forwarded = 0;  // messages to other nodes
-  std::uint64_t served = 0;     // requests of workers answered here
-  std::uint64_t page_requests = 0;
+  std::uint64_t messages = 0;         // received, including those forwarded
+  std::uint64_t forwarded = 0;        // messages to other nodes
+  std::uint64_t served = 0;           // requests of workers answered here
+  std::uint64_t page_requests = 0;    // to the parent
+  std::uint64_t waits_for_pages = 0;  // requests that waited for pages of another scheduler
   std::uint64_t pages_returned = 0;
   std::uint64_t malformed = 0;  // messages that could not be decoded
   std::uint64_t regions = 0;    // owned now

@@ -39,8 +39,8 @@ struct simulation_options {
   bool measure = false;     // computation advances virtual time by its real duration
   bool isolated = false;
   std::uint64_t capacity = std::uint64_t{1} << 36;  // bytes of the address space
-  std::uint64_t reserve_pages = 64;                 // see scheduler_options
-  std::size_t stack = std::size_t{256} << 10;       // bytes of a worker's stack
+  scheduler_tuning tuning = {};
+  std::size_t stack = std::size_t{256} << 10;  // bytes of a worker's stack
   worker_options worker = {};
   detail::fault fault = detail::fault::none;  // of the schedulers and the workers; for tests
 };

@@ -68,10 +68,14 @@ named_values options_as_text(const run_options& options) {
   list.add("worker.leases", leases);
   list.add("worker.reports", reports);
   list.add("worker.fault", worker_fault);
-  const auto& [base, scheduler_capacity, reserve_pages, scheduler_fault] = scheduler;
+  const auto& [base, scheduler_capacity, tuning, scheduler_fault] = scheduler;
+  const auto& [reserve_pages, low_pages, load_change, load_fraction] = tuning;
   list.add("scheduler.base", base);
   list.add("scheduler.capacity", scheduler_capacity);
   list.add("scheduler.reserve_pages", reserve_pages);
+  list.add("scheduler.low_pages", low_pages);
+  list.add("scheduler.load_change", load_change);
+  list.add("scheduler.load_fraction", load_fraction);
   list.add("scheduler.fault", scheduler_fault);
   list.add("leaks", leak_handling);
   list.add("capacity", capacity);

@@ -72,6 +72,7 @@ void serve(mpi_network& net, scheduler& s, const std::function<void()>& on_poll)
   std::deque<message> local;  // messages of the scheduler to itself are not sent
   std::vector<message> out;
   message m;
+  for (const message& first : s.start()) net.post(first);
   while (!s.has_finished()) {
     on_poll();
     if (!net.try_receive(m)) {

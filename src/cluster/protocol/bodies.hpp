@@ -255,13 +255,15 @@ struct page_grant {
   QUARRY_FIELDS(runs);
 };
 /// To the parent: at least `min_run` consecutive pages inside the window, up to `wanted` in all.
+/// in_advance: no allocation waits for the pages, so the parent recalls none and may grant none.
 struct page_request {
   QUARRY_MESSAGE(page_request);
   using reply = page_grant;
   std::uint64_t min_run = 0;
   std::uint64_t wanted = 0;
   std::uint64_t window = 0;
-  QUARRY_FIELDS(min_run, wanted, window);
+  bool in_advance = false;
+  QUARRY_FIELDS(min_run, wanted, window, in_advance);
 };
 /// To the parent: pages that the sender does not use.
 struct page_return {

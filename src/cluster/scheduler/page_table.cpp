@@ -72,6 +72,14 @@ page_table::lookup_result page_table::find(std::uint64_t page) const {
   return {page < below->first + below->second, no_node};
 }
 
+std::uint64_t page_table::free_pages_in(page_run window) const {
+  std::uint64_t sum = 0;
+  for (auto it = first_free_at_or_after(window.first);
+       it != free_.end() && it->first < window.end(); ++it)
+    sum += std::min(it->first + it->second, window.end()) - std::max(it->first, window.first);
+  return sum;
+}
+
 std::uint64_t page_table::pages_of(node_id holder) const {
   std::uint64_t sum = 0;
   for (const auto& [first, run] : assigned_) sum += run.holder == holder ? run.count : 0;
@@ -98,7 +106,7 @@ std::string page_table::check_invariants() const {
   return {};
 }
 
-page_table::free_map::iterator page_table::first_free_at_or_after(std::uint64_t page) {
+page_table::free_map::const_iterator page_table::first_free_at_or_after(std::uint64_t page) const {
   auto it = free_.upper_bound(page);
   if (it != free_.begin() && std::prev(it)->first + std::prev(it)->second > page) --it;
   return it;

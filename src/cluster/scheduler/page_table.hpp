@@ -6,8 +6,8 @@
 ///   assigned   run -> the child that holds it, or the scheduler itself for its own regions
 ///
 /// Routing by address looks pages up here: a page that is neither free nor assigned belongs to
-/// another subtree. All operations cost O(log runs), except assign() and remove_free(), which
-/// inspect free runs one by one.
+/// another subtree. All operations cost O(log runs), except assign(), remove_free() and
+/// free_pages_in(), which inspect free runs one by one.
 
 #include "cluster/protocol/bodies.hpp"
 
@@ -39,6 +39,7 @@ class page_table {
   lookup_result find(std::uint64_t page) const;
 
   std::uint64_t free_pages() const { return free_pages_; }
+  std::uint64_t free_pages_in(page_run window) const;
   std::uint64_t pages() const { return total_; }
   /// The number of pages that the holder has.
   std::uint64_t pages_of(node_id holder) const;
@@ -54,7 +55,7 @@ class page_table {
   using free_map = std::map<std::uint64_t, std::uint64_t>;
   using assigned_map = std::map<std::uint64_t, assignment>;
 
-  free_map::iterator first_free_at_or_after(std::uint64_t page);
+  free_map::const_iterator first_free_at_or_after(std::uint64_t page) const;
   assigned_map::const_iterator assignment_of(std::uint64_t page) const;
   void insert_free(page_run run);
   void erase_free(page_run run);

@@ -220,12 +220,14 @@ std::uint64_t scheduler::load() const {
   return sum;
 }
 
-/// Reports to the parent when the last report is wrong by at least 4 regions and an eighth.
+/// Reports to the parent when the last report is wrong by the threshold of the options.
 void scheduler::report_load() {
   if (self_ == 0) return;
   const std::uint64_t now = load();
   const std::uint64_t error = now > reported_load_ ? now - reported_load_ : reported_load_ - now;
-  if (error < 4 || error * 8 < reported_load_) return;
+  if (error == 0 || error < options_.tuning.load_change) return;
+  const double last = static_cast<double>(reported_load_);
+  if (static_cast<double>(error) < options_.tuning.load_fraction * last) return;
   reported_load_ = now;
   send_to(shape_.parent(self_), load_report{now});
 }

@@ -23,12 +23,15 @@
 /// owners of remote descendants do the same; workers drop their leases inside. When all have
 /// acknowledged, the memory is freed and the requester gets its reply.
 ///
-/// Pages: at first the top scheduler has all of them. A scheduler without a free page trims its own
+/// Pages: at first the top scheduler has all of them. Every other scheduler requests pages in
+/// advance, up to its high watermark: at the start, and when a grant leaves it fewer than the low
+/// watermark. A request in advance that cannot be granted ends with an empty grant, and no other
+/// follows until pages arrive or become free. A scheduler without a free page trims its own
 /// regions, then requests pages from its parent, and more than it needs while many are free. The
-/// top scheduler recalls unused pages from all others before a request fails. A failure concerns
-/// the request for the most pages; smaller requests behind it are tried again. A scheduler that has
-/// far more free pages than its reserve returns pages unasked. The regions of a scheduler lie in
-/// one window of 8 TiB, which bounds slab numbers.
+/// top scheduler recalls unused pages from all others before such a request fails. A failure
+/// concerns the request for the most pages; smaller requests behind it are tried again. A scheduler
+/// that has far more free pages than its reserve returns pages unasked. The regions of a scheduler
+/// lie in one window of 8 TiB, which bounds slab numbers.
 ///
 /// Leases: a leased slot is a live object of the region, recorded with its holder (lease_record).
 /// If another worker frees the object, the holder's lease on that slot is revoked; the slot is
@@ -54,6 +57,8 @@ class scheduler {
  public:
   scheduler(const shape& tree, node_id self, const scheduler_options& options = {});
 
+  /// The messages to send before the first one is received.
+  std::vector<message> start();
   /// Appends the messages to send to `out`. The transport sends each to the next hop on the route
   /// to its receiver.
   void receive(message m, std::vector<message>& out);
@@ -113,8 +118,17 @@ class scheduler {
   struct pending_pages {
     std::uint64_t min_run = 0;
     std::uint64_t window = 0;
+    bool in_advance = false;
     unsigned replies = 0;  // at the top: children that have not acknowledged the recall
     std::vector<blocked_request> queue;
+  };
+  /// The free pages that this scheduler tries to hold in one window, for the schedulers of its
+  /// subtree whose regions lie there.
+  struct reserve {
+    std::uint64_t window;
+    std::uint64_t pages = 0;  // the high watermark
+    std::uint64_t low = 0;    // the low watermark
+    bool denied = false;      // the last request for more was answered with an empty grant
   };
   struct pending_create {
     envelope sender;
@@ -220,8 +234,14 @@ class scheduler {
   void on(const envelope& e, const page_recall& r);
   void obtain_pages(blocked_request b);
   bool try_grant(const blocked_request& b);
+  bool try_queue(const blocked_request& b);
+  void ask_parent(pending_pages pending, std::uint64_t wanted);
+  void refill(std::uint64_t window);
+  void release(page_run run, node_id holder);
+  /// nullptr: no scheduler of this subtree has its regions in the window.
+  reserve* reserve_of(std::uint64_t window);
   void fail_blocked(const blocked_request& b);
-  void request_pages(blocked_request b);
+  void request_pages(const blocked_request& b);
   unsigned recall_from_children(std::uint64_t ticket);
   void count_recalled(std::uint64_t ticket);
   void resume_blocked(std::uint64_t ticket, bool no_more_pages);
@@ -233,7 +253,11 @@ class scheduler {
   slab_run slabs_of(page_run run) const;
   page_run pages_of(slab_run run) const;
   /// The number of free pages that this subtree tries to hold.
-  std::uint64_t page_target() const { return options_.reserve_pages * subtree_schedulers_; }
+  std::uint64_t page_target() const { return options_.tuning.reserve_pages * subtree_schedulers_; }
+  static bool is_in_advance(const blocked_request& b) {
+    const auto* of_child = std::get_if<page_request>(&b.request);
+    return of_child != nullptr && of_child->in_advance;
+  }
 
   // ---- collectives.cpp ----
   void on(const envelope& e, const barrier_request& r);
@@ -254,6 +278,7 @@ class scheduler {
   std::uint64_t windows_;
   std::unique_ptr<region_tree> regions_;
   page_table pages_;
+  std::vector<reserve> reserves_;
   std::unordered_map<std::uint32_t, region_links> links_;  // by the region's number
   std::unordered_set<std::uint64_t> dying_;                // local ids
   std::unordered_map<node_id, std::uint64_t> loads_;       // regions of each child's subtree

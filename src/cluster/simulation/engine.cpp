@@ -47,7 +47,7 @@ simulation::engine::engine(simulation& owner, const simulation_options& options)
       workers_(options.workers) {
   scheduler_options so;
   so.capacity = options.capacity;
-  so.reserve_pages = options.reserve_pages;
+  so.tuning = options.tuning;
   so.fault = options.fault;
   options_.worker.fault = options.fault;
   for (node_id n = 0; n < shape_.schedulers(); ++n)
@@ -142,6 +142,10 @@ void simulation::engine::post(node_id from, double time, message m) {
                 std::make_unique<message>(std::move(m))});
 }
 
+void simulation::engine::post_all(node_id from, double time, std::vector<message> all) {
+  for (message& m : all) post(from, time, std::move(m));
+}
+
 void simulation::engine::deliver(event e) {
   if (shape_.is_worker(e.at)) {
     const unsigned number = shape_.worker_number(e.at);
@@ -159,7 +163,7 @@ void simulation::engine::deliver(event e) {
   ++result_.scheduler_messages;
   std::vector<message> out;
   schedulers_[e.at]->receive(std::move(*e.m), out);
-  for (message& m : out) post(e.at, busy_until_[e.at], std::move(m));
+  post_all(e.at, busy_until_[e.at], std::move(out));
 }
 
 // ---- event loop ---------------------------------------------------------------------------------
@@ -170,6 +174,7 @@ void simulation::engine::run(const std::function<void(cluster::worker&)>& worker
     engine* outer;
     ~restore() { current_ = outer; }
   } restore_current{std::exchange(current_, this)};
+  for (const auto& s : schedulers_) post_all(s->self(), 0, s->start());
   for (unsigned i = 0; i < options_.workers; ++i) {
     workers_[i].started = true;
     resume(i);

@@ -72,6 +72,7 @@ class simulation::engine {
   void resume(unsigned number);
   void deliver(event e);
   void post(node_id from, double time, detail::message m);
+  void post_all(node_id from, double time, std::vector<detail::message> all);
   double arrival_time(node_id from, node_id to, double time, double size);
   [[noreturn]] void report_deadlock() const;
   void add_worker_sums();
