@@ -47,7 +47,7 @@ class RegionCommand : public ::testing::Test {
 TEST_F(RegionCommand, DrawsTheFiguresOfFragmentation) {
   const auto all = nlohmann::json::parse(
       output_of("region fragmentation --steps 20000 --samples 5 --json --plot " + file_));
-  ASSERT_EQ(all.size(), 3u);
+  ASSERT_EQ(all.size(), 5u);
   for (const auto& figure : all) {
     EXPECT_EQ(figure["samples"].size(), 6u);
     EXPECT_GE(figure["samples"].back()["packed_per_live"].get<double>(), 1.0);
@@ -61,6 +61,17 @@ TEST_F(RegionCommand, DrawsTheFiguresOfFragmentation) {
   EXPECT_NE(svg.find("</svg>"), std::string::npos);
   EXPECT_NE(output_of("region fragmentation --steps 1000 --workload phases").find("partial"),
             std::string::npos);
+}
+
+TEST_F(RegionCommand, ShowsThatGrowthFromTheNearestMemoryGivesFewerRanges) {
+  const auto ranges_of = [](const std::string& workload) {
+    const auto figures = nlohmann::json::parse(
+        output_of("region fragmentation --samples 10 --json --workload " + workload));
+    std::uint64_t sum = 0;
+    for (const auto& sample : figures[0]["samples"]) sum += sample["ranges"].get<std::uint64_t>();
+    return sum;
+  };
+  EXPECT_LT(ranges_of("regions"), ranges_of("lowest"));
 }
 
 #if !defined(__SANITIZE_THREAD__) && !defined(__SANITIZE_ADDRESS__)  // they replace malloc

@@ -1,4 +1,5 @@
 // SPDX-License-Identifier: Apache-2.0
+#include <quarry/region/packing.hpp>
 #include <quarry/region/tree.hpp>
 
 #include <gtest/gtest.h>
@@ -191,6 +192,32 @@ TEST(RegionTree, GrowsARegionIntoFreedChunksBeforeUnusedMemory) {
   const region_id other = *tree.create_region(root_region);
   for (int i = 0; i < 100; ++i) EXPECT_LT(*tree.allocate(other, 50'000), all.back());
   EXPECT_EQ(tree.check_invariants(), "");
+}
+
+/// The number of ranges of the third of four adjacent regions, each of eight pages, that grows by
+/// six pages after the second and the fourth were destroyed.
+std::size_t ranges_after_growth(growth_place growth) {
+  tree_options options = small_tree(64 << 20);
+  options.growth = growth;
+  region_tree tree(options);
+  std::vector<region_id> all;
+  const auto add_pages = [&](region_id id, int pages) {
+    for (int i = 0; i < pages; ++i) EXPECT_TRUE(tree.allocate(id, 1 << 20));
+  };
+  for (int i = 0; i < 4; ++i) {
+    all.push_back(*tree.create_region(root_region));
+    add_pages(all.back(), 8);
+  }
+  EXPECT_EQ(tree.destroy_region(all[1]), region_status::ok);
+  EXPECT_EQ(tree.destroy_region(all[3]), region_status::ok);
+  add_pages(all[2], 6);
+  EXPECT_EQ(tree.check_invariants(), "");
+  return pack(tree, all[2])->ranges.size();
+}
+
+TEST(RegionTree, GrowsARegionFromTheNearestFreeMemory) {
+  EXPECT_EQ(ranges_after_growth(growth_place::nearest), 1u);
+  EXPECT_EQ(ranges_after_growth(growth_place::lowest), 2u);
 }
 
 TEST(RegionTree, ReturnsFreeMemoryThatExceedsWhatItKeeps) {

@@ -8,6 +8,12 @@
 ///   growing   192 B, 60 % allocations
 ///   phases    192 B; 75 %, 25 %, 70 %, 30 %, 60 % allocations in turn
 ///   sizes     the same phases, six sizes
+///
+/// Two workloads that the paper does not have show the memory from which regions grow: they compete
+/// for it, and each is packed.
+///
+///   regions   as sizes, each step in one of 16 regions
+///   lowest    the same, but regions grow from the lowest free memory instead of the nearest
 
 #include "bench/environment.hpp"
 #include "bench/record_file.hpp"
@@ -37,7 +43,7 @@ struct fragmentation_options {
 struct sample {
   std::uint64_t step;
   std::uint64_t asked;  // requested bytes of live objects
-  region_statistics slabs;
+  pool_statistics slabs;
   double ranges_per_mib;
   double packed_per_live;
   std::uint64_t ranges;
@@ -48,40 +54,56 @@ struct figure {
   std::vector<sample> samples;
 };
 
-sample take_sample(region_tree& tree, region_id id, std::uint64_t step, std::uint64_t asked) {
-  const packed_region packed = pack(tree, id).value();
-  return {step,
-          asked,
-          tree.statistics(id).value(),
-          packed.ranges_per_mib(),
-          packed.bytes_per_live_byte(),
-          packed.ranges.size()};
+/// Sums over the regions. Each region is packed on its own.
+sample take_sample(region_tree& tree, const std::vector<region>& regions, std::uint64_t step,
+                   std::uint64_t asked) {
+  pool_statistics slabs;
+  packed_region total;
+  for (const region& r : regions) {
+    const packed_region packed = pack(tree, r.id()).value();
+    total.ranges.insert(total.ranges.end(), packed.ranges.begin(), packed.ranges.end());
+    total.packed_bytes += packed.packed_bytes;
+    total.live_bytes += packed.live_bytes;
+    const pool_statistics pool = tree.statistics(r.id()).value().pool;
+    slabs.full_slabs += pool.full_slabs;
+    slabs.partial_slabs += pool.partial_slabs;
+    slabs.empty_slabs += pool.empty_slabs;
+  }
+  return {
+      step, asked, slabs, total.ranges_per_mib(), total.bytes_per_live_byte(), total.ranges.size()};
 }
 
 figure run_fragmentation(const std::string& name, const fragmentation_options& o) {
   static constexpr unsigned phases[] = {75, 25, 70, 30, 60};
-  region_tree tree;
-  region r(tree);
+  const bool competes = name == "regions" || name == "lowest";
+  tree_options options;
+  if (name == "lowest") options.growth = growth_place::lowest;
+  region_tree tree(options);
+  std::vector<region> regions;
+  for (unsigned i = 0; i < (competes ? 16 : 1); ++i) regions.emplace_back(tree);
   quick_random random(4);
   struct object {
     void* p;
     std::size_t size;
+    region* in;
   };
   std::vector<object> live;
   std::uint64_t asked = 0;
   figure f{name, {}};
   for (std::uint64_t step = 0; step <= o.steps; ++step) {
     if (step % std::max<std::uint64_t>(o.steps / o.samples, 1) == 0)
-      f.samples.push_back(take_sample(tree, r.id(), step, asked));
+      f.samples.push_back(take_sample(tree, regions, step, asked));
     const unsigned percent =
         name == "growing" ? 60 : phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)];
     if (random.below(100) < percent || live.empty()) {
-      const std::size_t n = name == "sizes" ? paper_sizes[random.below(6)] : 192;
-      live.push_back({r.allocate(n), n});
+      const std::size_t n =
+          name == "sizes" || competes ? paper_sizes[random.below(6)] : std::size_t{192};
+      region& r = regions[competes ? random.below(regions.size()) : 0];
+      live.push_back({r.allocate(n), n, &r});
       asked += n;
     } else {
       std::swap(live[random.below(live.size())], live.back());
-      r.deallocate(live.back().p);
+      live.back().in->deallocate(live.back().p);
       asked -= live.back().size;
       live.pop_back();
     }
@@ -92,7 +114,17 @@ figure run_fragmentation(const std::string& name, const fragmentation_options& o
 
 std::string description_of(const std::string& name) {
   if (name == "growing") return "192 B, 60 % allocations";
-  return name == "sizes" ? "192 B and five other sizes, in phases" : "192 B, in phases";
+  if (name == "phases") return "192 B, in phases";
+  if (name == "sizes") return "192 B and five other sizes, in phases";
+  return fmt::format("the same in 16 regions, which grow from the {} free memory",
+                     name == "lowest" ? "lowest" : "nearest");
+}
+
+std::string source_of(const std::string& name) {
+  if (name == "growing") return "Lyberis et al. 2012, Figure 4a";
+  if (name == "phases") return "Lyberis et al. 2012, Figure 4b";
+  return name == "sizes" ? "Lyberis et al. 2012, Figure 4c"
+                         : "compare Lyberis et al. 2012, Figure 4c";
 }
 
 void print(const figure& f) {
@@ -106,10 +138,9 @@ void print(const figure& f) {
            {"ranges/MiB", right},
            {"packed/live", right}});
   for (const sample& s : f.samples)
-    t.add({grouped(s.step), grouped(s.asked / 1024), grouped(s.slabs.pool.full_slabs),
-           grouped(s.slabs.pool.partial_slabs), grouped(s.slabs.pool.empty_slabs),
-           grouped(s.ranges), fmt::format("{:.2f}", s.ranges_per_mib),
-           fmt::format("{:.3f}", s.packed_per_live)});
+    t.add({grouped(s.step), grouped(s.asked / 1024), grouped(s.slabs.full_slabs),
+           grouped(s.slabs.partial_slabs), grouped(s.slabs.empty_slabs), grouped(s.ranges),
+           fmt::format("{:.2f}", s.ranges_per_mib), fmt::format("{:.3f}", s.packed_per_live)});
   fmt::print("{}\n", t.text());
 }
 
@@ -119,9 +150,9 @@ nlohmann::ordered_json fragmentation_json(const figure& f) {
   for (const sample& s : f.samples)
     out["samples"].push_back({{"step", s.step},
                               {"asked_bytes", s.asked},
-                              {"full_slabs", s.slabs.pool.full_slabs},
-                              {"partial_slabs", s.slabs.pool.partial_slabs},
-                              {"empty_slabs", s.slabs.pool.empty_slabs},
+                              {"full_slabs", s.slabs.full_slabs},
+                              {"partial_slabs", s.slabs.partial_slabs},
+                              {"empty_slabs", s.slabs.empty_slabs},
                               {"ranges", s.ranges},
                               {"ranges_per_mib", s.ranges_per_mib},
                               {"packed_per_live", s.packed_per_live}});
@@ -134,8 +165,8 @@ struct slab_curve {
   double (*of)(const sample&);
 };
 constexpr slab_curve slab_curves[] = {
-    {"full", [](const sample& s) { return static_cast<double>(s.slabs.pool.full_slabs); }},
-    {"partial", [](const sample& s) { return static_cast<double>(s.slabs.pool.partial_slabs); }},
+    {"full", [](const sample& s) { return static_cast<double>(s.slabs.full_slabs); }},
+    {"partial", [](const sample& s) { return static_cast<double>(s.slabs.partial_slabs); }},
     {"requested bytes / 4096",
      [](const sample& s) { return static_cast<double>(s.asked) / 4096; }}};
 
@@ -147,9 +178,7 @@ void append_record(const figure& f, const fragmentation_options& o, const bench_
       {{"kind", "experiment"},
        {"id", id},
        {"title", "Slabs of a region: " + description_of(f.name)},
-       {"source", fmt::format("Lyberis et al. 2012, Figure {}", f.name == "growing"  ? "4a"
-                                                                : f.name == "phases" ? "4b"
-                                                                                     : "4c")},
+       {"source", source_of(f.name)},
        {"x", {{"name", "steps"}, {"unit", ""}, {"scale", "linear"}}},
        {"y", {{{"field", "slabs"}, {"name", "slabs"}, {"scale", "linear"}, {"better", "none"}}}},
        {"form", "lines"},
@@ -193,7 +222,7 @@ chart slabs_of(const figure& f) {
 int run_fragmentation(const fragmentation_options& o) {
   record_file file(o.out);
   std::vector<figure> figures;
-  for (const char* name : {"growing", "phases", "sizes"})
+  for (const char* name : {"growing", "phases", "sizes", "regions", "lowest"})
     if (o.workload == "all" || o.workload == name) figures.push_back(run_fragmentation(name, o));
   if (!o.plot.empty()) {
     std::vector<chart> charts;
@@ -220,7 +249,8 @@ void add_region_fragmentation(const command_line& region, action& chosen) {
   const command_line command = region.add_subcommand(
       "fragmentation",
       "Full and partial slabs over time under random allocation (Lyberis et al., Figures 4a-c)");
-  add_choice(command, "--workload", o->workload, {"all", "growing", "phases", "sizes"}, "Workload");
+  add_choice(command, "--workload", o->workload,
+             {"all", "growing", "phases", "sizes", "regions", "lowest"}, "Workload");
   add_count(command, "--steps", o->steps, "Number of steps; each allocates or frees one object", 5);
   add_count(command, "--samples", o->samples, "Number of samples", 1);
   command.add_option("--plot", o->plot, "Write the curves to this SVG file");

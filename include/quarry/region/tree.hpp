@@ -12,8 +12,10 @@
 /// length.
 ///
 /// Growth. A region that needs slabs receives a page while memory is plentiful, and less when
-/// little is left, down to two chunks (`high_mark`, `low_mark`). If no chunk is free, the tree
-/// trims free slabs from other regions in turn, starting after the region that it trimmed last.
+/// little is left, down to two chunks (`high_mark`, `low_mark`). The page comes from the free run
+/// that is nearest to where the region grew last, so that a region stays compact; memory that was
+/// used before is preferred to unused memory. If no chunk is free, the tree trims free slabs from
+/// other regions in turn, starting after the region that it trimmed last.
 ///
 /// Destruction. The tree takes back the ranges of a region and discards its metadata. The cost
 /// grows with the number of ranges and metadata blocks, not with the number of objects. The table
@@ -42,12 +44,17 @@
 
 namespace quarry {
 
+/// From which free memory a region grows: from the run nearest to where it grew last, which keeps
+/// its ranges few, or from the lowest run that is long enough.
+enum class growth_place : std::uint8_t { nearest, lowest };
+
 struct tree_options {
   std::uint64_t range = std::uint64_t{1} << 40;  // size of the address range for objects
   void* where = nullptr;                         // start of the range, for snapshots; nullptr: any
   std::uint64_t metadata = 0;                    // bytes for metadata; 0: range / 64
   std::uint64_t keep = std::uint64_t{1} << 28;   // bytes of free memory kept for new regions
   sharing threads = sharing::many_threads;  // of the root; one_thread: one thread uses the tree
+  growth_place growth = growth_place::nearest;
   bool addresses_only = false;  // reserve no memory at `where`; add_pages adds the first free pages
   std::uint64_t most_generations = ~std::uint64_t{0};  // how often a region number may be reused
 };

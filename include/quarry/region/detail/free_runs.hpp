@@ -15,9 +15,9 @@
 ///   each run is in exactly one list
 ///   each entry of the trie is a run
 ///   no two runs are adjacent
-/// Complexity: insert and take inspect a bounded number of runs and do a bounded number of trie
-/// operations, with one exception: a take that finds no run in a longer list scans the list of its
-/// own length.
+/// Complexity: insert, take and take_nearest inspect a bounded number of runs and do a bounded
+/// number of trie operations, with one exception: a take that finds no run in a longer list scans
+/// the list of its own length.
 /// Thread safety: none; the caller holds the lock of the owner, if there is one.
 
 #include <quarry/region/detail/pool_source.hpp>
@@ -51,6 +51,11 @@ class free_runs {
   /// Requires unit <= most.
   slab_run take_multiple(slab_number unit, slab_number most);
 
+  /// As take_multiple, from the end next to `place` of the nearest run: of the first `looks` runs
+  /// above and below `place`, those count that are long enough and start below `limit`. Empty: none
+  /// does.
+  slab_run take_nearest(slab_run place, slab_number limit, slab_number unit, slab_number most);
+
   /// Removes exactly these slabs. False: one of them is not free.
   bool take_at(slab_run wanted);
 
@@ -61,8 +66,7 @@ class free_runs {
   /// Returns the run with the highest address in the trie; empty: the trie is empty.
   slab_run highest() const {
     const auto it = index_.last();
-    return it ? slab_run{static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())}
-              : slab_run{};
+    return it ? run_at(it) : slab_run{};
   }
   void remove(slab_run run);
 
@@ -103,6 +107,9 @@ class free_runs {
       if (const std::uint64_t filled = filled_[word] & (~std::uint64_t{0} << bin % 64); filled != 0)
         return word * 64 + static_cast<unsigned>(std::countr_zero(filled));
     return bins;
+  }
+  static slab_run run_at(const typename index_type::iterator& it) {
+    return {static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())};
   }
   slab_number length(slab_number n) const {
     return static_cast<slab_number>(table_.links(n).count);
@@ -157,13 +164,30 @@ slab_run free_runs<Geometry, Nodes>::take_multiple(slab_number unit, slab_number
 }
 
 template <slab_geometry Geometry, trie_node_source Nodes>
+slab_run free_runs<Geometry, Nodes>::take_nearest(slab_run place, slab_number limit,
+                                                  slab_number unit, slab_number most) {
+  if (unit == 0 || unit > slabs_) return {};
+  const auto fits = [&](slab_run run) { return run.count >= unit && run.first < limit; };
+  slab_run above, below;
+  auto it = index_.at_or_above(place.end());
+  for (unsigned i = 0; i < looks && it && !fits(above); ++i, ++it) above = run_at(it);
+  it = place.first == 0 ? index_.end() : index_.at_or_below(place.first - 1);
+  for (unsigned i = 0; i < looks && it && !fits(below); ++i, --it) below = run_at(it);
+  if (!fits(above) && !fits(below)) return {};
+  const bool is_above =
+      fits(above) && (!fits(below) || above.first - place.end() <= place.first - below.end());
+  const slab_run from = is_above ? above : below;
+  const slab_number count = std::min(from.count, most) / unit * unit;
+  return cut(from, {is_above ? from.first : from.end() - count, count});
+}
+
+template <slab_geometry Geometry, trie_node_source Nodes>
 bool free_runs<Geometry, Nodes>::take_at(slab_run wanted) {
   const auto holds = [&](slab_run run) {
     return run.first <= wanted.first && wanted.end() <= run.end();
   };
   slab_run from;
-  if (const auto it = index_.at_or_below(wanted.first))
-    from = {static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())};
+  if (const auto it = index_.at_or_below(wanted.first)) from = run_at(it);
   // The trie had no node for the run. Marks inside a run may be stale, so all runs are inspected.
   if (!holds(from) && index_.size() != runs_)
     for_each([&](slab_run run) {
@@ -222,8 +246,7 @@ template <slab_geometry Geometry, trie_node_source Nodes>
 slab_run free_runs<Geometry, Nodes>::find(slab_number count) const {
   auto it = index_.begin();
   for (unsigned i = 0; i < looks && it; ++i, ++it)
-    if (it.value() >= count)
-      return {static_cast<slab_number>(it.key()), static_cast<slab_number>(it.value())};
+    if (it.value() >= count) return run_at(it);
   const unsigned bin = bin_of(count);
   slab_number n = bins_[bin];
   for (unsigned i = 0; i < looks && n != no_slab; ++i, n = table_.links(n).next)

@@ -71,6 +71,7 @@ class region_node final : public pool_source {
     slab_pool<Geometry> pool;
     held_type held;
     std::uint64_t held_slabs = 0;
+    slab_number grown_at = 0;       // the first slab of the latest growth; it may be held no more
     std::uint64_t freed_slabs = 0;  // since the tree last took free slabs from the region
     region_finalizer* finalizers = nullptr;
     std::uint32_t pins = 0;
@@ -111,6 +112,14 @@ class region_node final : public pool_source {
   /// Removes slabs from `held`. Requires that they are in it. False: no memory for metadata;
   /// nothing changes.
   bool let_go(slab_run run);
+  /// The held range that contains the slab or is the nearest below it; no slabs at `n`: there is
+  /// none.
+  slab_run range_of(slab_number n) const {
+    const auto range = it->held.at_or_below(n);
+    return range ? slab_run{static_cast<slab_number>(range.key()),
+                            static_cast<slab_number>(range.value())}
+                 : slab_run{n, 0};
+  }
 
   std::optional<life> it;
   spin_lock lock;

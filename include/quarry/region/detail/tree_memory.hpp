@@ -76,12 +76,21 @@ slab_run basic_region_tree<Geometry>::grow(node_type& node, slab_number least, s
       std::max({exact, growth(),
                 static_cast<slab_number>(std::min<std::uint64_t>(
                     align_up(std::uint64_t{wanted}, chunk), table_.count()))});
-  slab_run run = free_.take_multiple(exact, usual);
+  slab_run run;
+  if (options_.growth == growth_place::nearest && node.it->held_slabs != 0) {
+    // Memory that was used before is preferred to memory that the system would have to provide.
+    const slab_number limit = options_.addresses_only ? no_slab : dirty_end_;
+    run = free_.take_nearest(node.range_of(node.it->grown_at), limit, exact, usual);
+  }
+  if (!run) run = free_.take_multiple(exact, usual);
   if (!run && trim_others(&node, exact) != 0) run = free_.take(exact);
   if (!run) return {};
   assign(run, node.stamp());
   table_.forget(run);
-  if (node.hold(run)) return run;
+  if (node.hold(run)) {
+    node.it->grown_at = run.first;
+    return run;
+  }
   give_free(run);
   return {};
 }
