@@ -2,8 +2,11 @@
 // Every call of a worker, over real processes.
 #include "main.hpp"
 
+#include <dlfcn.h>
+
 #include <algorithm>
 #include <array>
+#include <cstdlib>
 #include <cstring>
 #include <random>
 #include <vector>
@@ -12,6 +15,15 @@ namespace quarry::cluster::calls_test {
 namespace {
 
 std::vector<rid> one(rid r) { return {r}; }
+
+/// QUARRY_TEST_MALLOC names the library that must serve malloc of this rank.
+TEST(Malloc, IsServedByTheLibraryThatWasPreloaded) {
+  const char* const library = std::getenv("QUARRY_TEST_MALLOC");
+  if (library == nullptr) GTEST_SKIP() << "no library was preloaded";
+  Dl_info found{};
+  ASSERT_NE(::dladdr(::dlsym(RTLD_DEFAULT, "malloc"), &found), 0);
+  EXPECT_STREQ(found.dli_fname, library);
+}
 
 // ---- regions and objects ------------------------------------------------------------------------
 
