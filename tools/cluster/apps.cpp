@@ -82,8 +82,8 @@ int run_bodies(const bodies_options& o, cluster::worker& w, run_progress& bar) {
   cluster_json run = summarise_run("barnes-hut", o, w, all);
   run["bodies"] = o.bodies;
   run["steps"] = o.steps;
-  run["imbalance"] = r.imbalance;
   if (o.check) {
+    run["imbalance"] = r.imbalance;
     run["force_error"] = r.force_error;
     run["energy_drift"] = r.energy_drift;
     run["momentum_drift"] = r.momentum_drift;
@@ -91,11 +91,13 @@ int run_bodies(const bodies_options& o, cluster::worker& w, run_progress& bar) {
   const std::string command =
       fmt::format("barnes-hut --bodies {} --steps {} --theta {}", o.bodies, o.steps, o.theta);
   return finish(o, w, run, command, [&] {
-    fmt::print("{} forces between bodies and cells; load of the busiest worker / mean {:.2f}\n",
-               grouped(run["work"].get<std::uint64_t>()), r.imbalance);
+    fmt::print("{} forces between bodies and cells\n", grouped(run["work"].get<std::uint64_t>()));
     if (o.check)
-      fmt::print("Checked: force error {:.2g}, energy drift {:.2g}, momentum drift {:.2g}: {}\n",
-                 r.force_error, r.energy_drift, r.momentum_drift, r.correct ? "correct" : "WRONG");
+      fmt::print(
+          "Load of the busiest worker / mean {:.2f}\n"
+          "Checked: force error {:.2g}, energy drift {:.2g}, momentum drift {:.2g}: {}\n",
+          r.imbalance, r.force_error, r.energy_drift, r.momentum_drift,
+          r.correct ? "correct" : "WRONG");
   });
 }
 

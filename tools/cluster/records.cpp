@@ -6,6 +6,7 @@
 
 #include <fmt/format.h>
 
+#include <optional>
 #include <utility>
 
 namespace quarry::tool {
@@ -15,7 +16,7 @@ namespace {
 std::pair<const char*, const char*> figures_of(const std::string& app) {
   if (app == "barnes-hut") return {"Figures 4e and 4f", "Figure 4e: one scheduler, 4f: several"};
   if (app == "delaunay") return {"Figure 4d", ""};
-  return {"Figures 4g and 4h", "regions only, without the comparison node by node"};
+  return {"Figures 4g and 4h", "regions only; the experiment after this one has the ratios"};
 }
 
 cluster_json app_experiment(const std::string& app) {
@@ -32,6 +33,71 @@ cluster_json app_experiment(const std::string& app) {
                                       {"unit", "s"},
                                       {"scale", "linear"}}})},
           {"form", "layers"}};
+}
+
+/// The list exchange as regions against node by node.
+cluster_json ratio_experiment() {
+  return {{"kind", "experiment"},
+          {"id", "cluster-list-ratio"},
+          {"group", "Regions and clusters"},
+          {"title", "list-exchange: regions against access node by node"},
+          {"source", "Lyberis et al. 2012, Figures 4g and 4h"},
+          {"note",
+           "the paper's comparison is Berkeley UPC over MPI; here MPI_Get and MPI_Put, and request "
+           "and reply, in the same run"},
+          {"x", {{"name", "nodes in the list of a worker"}, {"scale", "log"}}},
+          {"y", cluster_json::array({{{"field", "ratio"},
+                                      {"name", "times as fast as node by node"},
+                                      {"unit", ""},
+                                      {"scale", "log"},
+                                      {"better", "more"}}})},
+          {"form", "lines"}};
+}
+
+std::vector<cluster_json> ratio_points(const cluster_json& run, const cluster_json& where,
+                                       const std::string& command) {
+  std::vector<cluster_json> all;
+  const auto workers = run.at("workers").get<unsigned>();
+  const auto schedulers = run.at("schedulers").get<unsigned>();
+  constexpr std::pair<const char*, const char*> transports[] = {
+      {"times_faster_than_one_sided", "one-sided"},
+      {"times_faster_than_request_reply", "request and reply"}};
+  for (const auto& [field, name] : transports) {
+    cluster_json point = {{"kind", "point"},
+                          {"experiment", "cluster-list-ratio"},
+                          {"series", fmt::format("{} workers ({}), {}", workers, schedulers, name)},
+                          {"x", run.at("nodes")},
+                          {"command", command},
+                          {"outcome", run.at("correct").get<bool>() ? "ok" : "wrong result"},
+                          {"ratio", run.at(field)}};
+    point.update(where);
+    all.push_back(std::move(point));
+  }
+  return all;
+}
+
+/// The claims are about 16 or more workers with 30,000 nodes each. Request and reply is what UPC
+/// over MPI does for each node.
+std::optional<cluster_json> ratio_claim(const cluster_json& run, const cluster_json& where) {
+  const auto workers = run.at("workers").get<unsigned>();
+  const auto schedulers = run.at("schedulers").get<unsigned>();
+  if (workers < 16 || run.at("nodes").get<std::uint64_t>() < 30'000) return {};
+  const bool one = schedulers == 1;
+  cluster_json claim = {
+      {"kind", "claim"},
+      {"id", one ? "list-exchange-one" : "list-exchange-tree"},
+      {"source", "Lyberis et al. 2012"},
+      {"claim", one ? "lists move 3.7 to 3.9 x as fast as with UPC: one scheduler"
+                    : "lists move 4.6 to 10.7 x as fast as with UPC: a hierarchy of schedulers"},
+      {"paper", one ? cluster_json::array({3.7, 3.9}) : cluster_json::array({4.6, 10.7})},
+      {"ours", run.at("times_faster_than_request_reply")},
+      {"unit", "x"},
+      {"how",
+       fmt::format("time by request and reply for each node / time as regions, {} workers, "
+                   "{} scheduler{}, {} nodes each, experiment cluster-list-ratio",
+                   workers, schedulers, one ? "" : "s", run.at("nodes").get<std::uint64_t>())}};
+  claim.update(where);
+  return claim;
 }
 
 }  // namespace
@@ -70,6 +136,10 @@ std::vector<cluster_json> run_records(const cluster_json& run, cluster_network n
     point.update(run);
     all.push_back(std::move(point));
   }
+  if (!run.contains("times_faster_than_one_sided")) return all;
+  all.push_back(ratio_experiment());
+  for (cluster_json& point : ratio_points(run, where, command)) all.push_back(std::move(point));
+  if (auto claim = ratio_claim(run, where)) all.push_back(*std::move(claim));
   return all;
 }
 

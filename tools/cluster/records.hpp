@@ -5,6 +5,7 @@
 ///
 ///   an application   one experiment; per run three data points at the same x, which the report
 ///                    stacks to one bar: computation, worker and scheduler communication
+///   list-exchange    with MPI also the ratios to access node by node; from 16 workers the claim
 ///   scaling          one experiment; per tree and number of workers one data point
 
 #include <nlohmann/json.hpp>
