@@ -29,5 +29,23 @@ TYPED_TEST(ExploreCircular, OverSeveralRegions) {
                                   .refill_one_in = 4});
 }
 
+template <class Allocator>
+class ExploreOffsets : public ::testing::Test {};
+using per_multiprocessor = ::testing::Types<cmmalloc, cfmmalloc>;
+TYPED_TEST_SUITE(ExploreOffsets, per_multiprocessor);
+
+/// The pool is large enough for eight offsets. The four blocks run on four multiprocessors, and
+/// each moves an offset of its own through the part of the pool that the others search, too.
+TYPED_TEST(ExploreOffsets, OfFourMultiprocessors) {
+  for (const exploration_strategy how :
+       {exploration_strategy::both, exploration_strategy::lockstep})
+    expect_survival<TypeParam>({.bounds = {.lanes = 2, .blocks = 4},
+                                .pool_bytes = 8192,
+                                .schedules = scaled(15'000),
+                                .strategy = how,
+                                .step_limit = 400'000,
+                                .refill_one_in = 4});
+}
+
 }  // namespace
 }  // namespace quarry::circular_explore_test

@@ -11,8 +11,8 @@
 /// chunk is too small, malloc merges the free chunks that follow. If it is still too small, malloc
 /// publishes the longer chunk as free and continues. malloc splits the remainder off as a free
 /// chunk and moves the offset behind the block. The paper keeps a small remainder in the block
-/// (MAX_FRAG). That saves one store and costs up to 1 % of a pool of 1000-byte blocks, so
-/// KeptSixteenths is 0 by default.
+/// (MAX_FRAG), which saves one store. Here every remainder is split off: keeping it cost up to 1 %
+/// of a pool of 1000-byte blocks.
 /// free merges the next chunk if it is free, and publishes the result.
 /// The published algorithm merges only in free and only forwards, which fragments the pool. Merging
 /// in malloc makes every run of free chunks equivalent to one chunk.
@@ -52,8 +52,7 @@ namespace quarry {
 /// The number of offsets from which traversals start.
 enum class offsets : std::uint8_t { one, per_multiprocessor };
 
-/// KeptSixteenths: a remainder of up to KeptSixteenths / 16 of the request stays part of the block.
-template <class Header, offsets Offsets, std::uint32_t KeptSixteenths = 0>
+template <class Header, offsets Offsets>
 class circular {
  public:
   static constexpr abilities can = {.frees_one = true, .reuses = true, .min_pool = 256};
@@ -170,11 +169,11 @@ class circular {
     return next;
   }
 
-  /// Publishes `size` granules of the caller's chunk [at, next) as used and frees the remainder,
-  /// unless it is small enough to keep. Returns the end of the block.
+  /// Publishes `size` granules of the caller's chunk [at, next) as used and frees the remainder.
+  /// Returns the end of the block.
   QUARRY_DEVICE std::uint32_t split(std::uint32_t at, std::uint32_t size,
                                     std::uint32_t next) const {
-    if (next - at - size > size / 16 * KeptSixteenths) {
+    if (next - at > size) {
       headers_.publish_free(at + size, next);
       regions_.count_remainder(at, at + size);
       next = at + size;
@@ -226,9 +225,9 @@ static_assert(freeing_allocator<cmmalloc> && freeing_allocator<cfmmalloc>);
 
 // ---- definitions -------------------------------------------------------------------------------
 
-template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
-QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(
-    std::uint64_t lane, std::uint64_t lanes) const {
+template <class Header, offsets Offsets>
+QUARRY_DEVICE void circular<Header, Offsets>::initialise(std::uint64_t lane,
+                                                         std::uint64_t lanes) const {
   const std::uint32_t heaps = last_offset_ + 1;
   const std::uint32_t part = granules_ / heaps;
   const initial_shape heap = shape(part);
@@ -257,8 +256,8 @@ QUARRY_DEVICE void circular<Header, Offsets, KeptSixteenths>::initialise(
   if (lane == 0) headers_.write_end_marker(granules_);
 }
 
-template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
-std::string circular<Header, Offsets, KeptSixteenths>::check_invariants() const {
+template <class Header, offsets Offsets>
+std::string circular<Header, Offsets>::check_invariants() const {
   if (headers_.is_free(granules_) || headers_.next(granules_) != 0)
     return "the end marker was overwritten";
   for (std::uint32_t at = 0; at != granules_; at = headers_.next(at)) {
@@ -271,8 +270,8 @@ std::string circular<Header, Offsets, KeptSixteenths>::check_invariants() const 
   return {};
 }
 
-template <class Header, offsets Offsets, std::uint32_t KeptSixteenths>
-heap_statistics circular<Header, Offsets, KeptSixteenths>::statistics() const {
+template <class Header, offsets Offsets>
+heap_statistics circular<Header, Offsets>::statistics() const {
   heap_statistics s;
   std::uint64_t blocks = 0;
   std::uint64_t live = 0;

@@ -3,8 +3,9 @@
 /// The chunk headers of circular: the end of a chunk, and its state.
 ///
 /// Headers are outside the pool, one header per granule, so no lane reads user data as a header
-/// (the published form does, after a merge). A chunk starts at granule `at` and ends where the next
-/// chunk starts. A header is in one of five states:
+/// (the published form does, after a merge). While granules have 32 bytes, the headers take an
+/// eighth of the pool's size with fused_header and a quarter with split_header. A chunk starts at
+/// granule `at` and ends where the next chunk starts. A header is in one of five states:
 ///
 ///   free       a free chunk starts here; only its owner stores this state, only try_take() and
 ///              try_merge() leave it
