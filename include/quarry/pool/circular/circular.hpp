@@ -173,7 +173,7 @@ class circular {
   /// Returns the end of the block.
   QUARRY_DEVICE std::uint32_t split(std::uint32_t at, std::uint32_t size,
                                     std::uint32_t next) const {
-    if (next - at > size) {
+    if (next != at + size) {
       headers_.publish_free(at + size, next);
       regions_.count_remainder(at, at + size);
       next = at + size;
