@@ -85,7 +85,7 @@ INSTANTIATE_TEST_SUITE_P(
         faulty_run{"KeepReturnedPages", fault::keep_returned_pages, random_calls, 20},
         faulty_run{"FailSmallWithLargeRequest", fault::fail_small_with_large_request,
                    large_and_small, 30},
-        faulty_run{"ServeDyingRegion", fault::serve_dying_region, random_calls, 40},
+        faulty_run{"ServeDyingRegion", fault::serve_dying_region, creations_below_dying_parent, 20},
         faulty_run{"OmitLeaseRecord", fault::omit_lease_record, random_calls, 20},
         faulty_run{"FreeReleasedObjects", fault::free_released_objects, random_calls, 20},
         faulty_run{"OmitRemotePacking", fault::omit_remote_packing, random_calls, 20},

@@ -226,7 +226,7 @@ void scheduler::report_load() {
   const std::uint64_t now = load();
   const std::uint64_t error = now > reported_load_ ? now - reported_load_ : reported_load_ - now;
   if (error == 0 || error < options_.tuning.load_change) return;
-  const double last = static_cast<double>(reported_load_);
+  const auto last = static_cast<double>(reported_load_);
   if (static_cast<double>(error) < options_.tuning.load_fraction * last) return;
   reported_load_ = now;
   send_to(shape_.parent(self_), load_report{now});

@@ -284,9 +284,10 @@ class Region(unittest.TestCase):
             self.assertEqual(result.returncode, 0, result.stderr)
             lines = [json.loads(line) for line in file.read_text().splitlines()]
             self.assertEqual([line["id"] for line in lines if line["kind"] == "experiment"],
-                             ["region-growing", "region-phases", "region-sizes"])
+                             ["region-growing", "region-phases", "region-sizes", "region-regions",
+                              "region-lowest"])
             points = [line for line in lines if line["kind"] == "point"]
-            self.assertEqual(len(points), 3 * 3 * 5)
+            self.assertEqual(len(points), 5 * 3 * 5)
             self.assertTrue(any(p["slabs"] > 0 for p in points if p["series"] == "partial"))
             result = quarry("report", str(file), "-o", str(page) + ".html", "--markdown", str(page))
             self.assertEqual(result.returncode, 0, result.stderr)
