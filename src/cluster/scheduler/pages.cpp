@@ -18,6 +18,12 @@ bool are_valid(const std::vector<page_run>& runs, std::uint64_t pages) {
 
 }  // namespace
 
+std::uint64_t scheduler::page_target() const {
+  std::uint64_t sum = 0;
+  for (const reserve& r : reserves_) sum += r.pages;
+  return sum;
+}
+
 scheduler::reserve* scheduler::reserve_of(std::uint64_t window) {
   const auto it = std::find_if(reserves_.begin(), reserves_.end(),
                                [&](const reserve& r) { return r.window == window; });
@@ -55,8 +61,7 @@ void scheduler::obtain_pages(blocked_request b) {
 
 /// Returns true if there were enough free pages; the request has then been served.
 bool scheduler::try_grant(const blocked_request& b) {
-  const auto* of_child = std::get_if<page_request>(&b.request);
-  const bool for_child = of_child != nullptr;
+  const bool for_child = std::holds_alternative<page_request>(b.request);
   const node_id holder = for_child ? b.sender.from : self_;
   const page_run window = window_pages(b.window);
   // More pages than the request needs are granted only while many are free: at most an equal share
@@ -64,7 +69,7 @@ bool scheduler::try_grant(const blocked_request& b) {
   const std::uint64_t share = pages_.free_pages() / (children_.size() + 2);
   const std::uint64_t preferred =
       for_child ? b.wanted : std::max(b.wanted, options_.tuning.reserve_pages);
-  const std::uint64_t required = for_child && of_child->in_advance ? 0 : b.min_run;
+  const std::uint64_t required = is_in_advance(b) ? 0 : b.min_run;
   const std::uint64_t count = std::max(required, std::min(preferred, share));
   std::vector<page_run> runs;
   std::uint64_t sum = 0;

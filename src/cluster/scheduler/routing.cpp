@@ -33,7 +33,6 @@ scheduler::scheduler(const shape& tree, node_id self, const scheduler_options& o
     node_id above = s;
     while (above > self) above = tree.parent(above);
     if (above != self) continue;
-    if (s != self) ++subtree_schedulers_;
     reserve* r = reserve_of(s % windows_);
     if (r == nullptr) r = &reserves_.emplace_back(reserve{s % windows_});
     r->pages += options.tuning.reserve_pages;

@@ -253,7 +253,7 @@ class scheduler {
   slab_run slabs_of(page_run run) const;
   page_run pages_of(slab_run run) const;
   /// The number of free pages that this subtree tries to hold.
-  std::uint64_t page_target() const { return options_.tuning.reserve_pages * subtree_schedulers_; }
+  std::uint64_t page_target() const;
   static bool is_in_advance(const blocked_request& b) {
     const auto* of_child = std::get_if<page_request>(&b.request);
     return of_child != nullptr && of_child->in_advance;
@@ -274,7 +274,6 @@ class scheduler {
   scheduler_options options_;
   std::vector<node_id> children_;
   unsigned level_;
-  unsigned subtree_schedulers_ = 1;
   std::uint64_t windows_;
   std::unique_ptr<region_tree> regions_;
   page_table pages_;
