@@ -13,22 +13,27 @@
 namespace quarry::tool {
 
 std::string cluster_options::command(const std::string& app, unsigned ranks) const {
-  const cluster::ratios usual;
+  const cluster_options usual;
   std::string text = fmt::format("quarry cluster {}", app);
-  if (schedulers_each != usual.schedulers_each)
-    text += fmt::format(" --schedulers-each {}", schedulers_each);
-  if (workers_each != usual.workers_each) text += fmt::format(" --workers-each {}", workers_each);
-  if (seed != 1) text += fmt::format(" --seed {}", seed);
-  const cluster::scheduler_tuning defaults;
   const auto add_changed = [&](const char* option, std::uint64_t value, std::uint64_t unchanged) {
     if (value != unchanged) text += fmt::format(" {} {}", option, value);
   };
-  add_changed("--reserve-pages", tuning.reserve_pages, defaults.reserve_pages);
-  add_changed("--low-pages", tuning.low_pages, defaults.low_pages);
-  add_changed("--load-change", tuning.load_change, defaults.load_change);
+  add_changed("--schedulers-each", schedulers_each, usual.schedulers_each);
+  add_changed("--workers-each", workers_each, usual.workers_each);
+  add_changed("--seed", seed, usual.seed);
+  add_changed("--reserve-pages", tuning.reserve_pages, usual.tuning.reserve_pages);
+  add_changed("--low-pages", tuning.low_pages, usual.tuning.low_pages);
+  add_changed("--load-change", tuning.load_change, usual.tuning.load_change);
   if (no_leases) text += " --no-leases";
   return simulate != 0 ? fmt::format("{} --simulate {}", text, simulate)
                        : fmt::format("mpirun -n {} {}", ranks, text);
+}
+
+void add_low_pages(const command_line& command, cluster::scheduler_tuning& tuning) {
+  add_count(command, "--low-pages", tuning.low_pages,
+            "Free pages below which a scheduler requests more before an allocation needs them "
+            "(0: only then)",
+            0, 1u << 20);
 }
 
 void add_cluster_options(const command_line& command, cluster_options& o) {
@@ -43,10 +48,7 @@ void add_cluster_options(const command_line& command, cluster_options& o) {
   add_count(command, "--reserve-pages", o.tuning.reserve_pages,
             "Free pages that a scheduler obtains at once, for each scheduler below and itself", 1,
             1u << 20);
-  add_count(command, "--low-pages", o.tuning.low_pages,
-            "Free pages below which a scheduler requests more before an allocation needs them "
-            "(0: only then)",
-            0, 1u << 20);
+  add_low_pages(command, o.tuning);
   add_count(command, "--load-change", o.tuning.load_change,
             "Regions by which a scheduler's load changes before it is reported", 1, 1u << 30);
   command.add_flag("--no-leases", o.no_leases, "Send a message for every allocation");

@@ -47,6 +47,7 @@ struct cluster_options {
   std::string command(const std::string& app, unsigned ranks) const;
 };
 
+void add_low_pages(const command_line& command, cluster::scheduler_tuning& tuning);
 void add_cluster_options(const command_line& command, cluster_options& o);
 
 /// Runs on every worker. Shows its progress, and ends that before it prints.

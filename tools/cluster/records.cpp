@@ -54,22 +54,27 @@ cluster_json ratio_experiment() {
           {"form", "lines"}};
 }
 
+/// The fields of a data point that tell what was run; the measured value follows them.
+cluster_json run_point(const std::string& experiment, const std::string& series, cluster_json x,
+                       const cluster_json& run, const std::string& command) {
+  return {{"kind", "point"},    {"experiment", experiment},
+          {"series", series},   {"x", std::move(x)},
+          {"command", command}, {"outcome", run.at("correct").get<bool>() ? "ok" : "wrong result"}};
+}
+
 std::vector<cluster_json> ratio_points(const cluster_json& run, const cluster_json& where,
                                        const std::string& command) {
   std::vector<cluster_json> all;
-  const auto workers = run.at("workers").get<unsigned>();
-  const auto schedulers = run.at("schedulers").get<unsigned>();
   constexpr std::pair<const char*, const char*> transports[] = {
       {"times_faster_than_one_sided", "one-sided"},
       {"times_faster_than_request_reply", "request and reply"}};
   for (const auto& [field, name] : transports) {
-    cluster_json point = {{"kind", "point"},
-                          {"experiment", "cluster-list-ratio"},
-                          {"series", fmt::format("{} workers ({}), {}", workers, schedulers, name)},
-                          {"x", run.at("nodes")},
-                          {"command", command},
-                          {"outcome", run.at("correct").get<bool>() ? "ok" : "wrong result"},
-                          {"ratio", run.at(field)}};
+    cluster_json point =
+        run_point("cluster-list-ratio",
+                  fmt::format("{} workers ({}), {}", run.at("workers").get<unsigned>(),
+                              run.at("schedulers").get<unsigned>(), name),
+                  run.at("nodes"), run, command);
+    point["ratio"] = run.at(field);
     point.update(where);
     all.push_back(std::move(point));
   }
@@ -124,14 +129,11 @@ std::vector<cluster_json> run_records(const cluster_json& run, cluster_network n
       {"worker_communication", "worker communication"},
       {"scheduler_communication", "scheduler communication"}};
   for (const auto& [field, name] : activities) {
-    cluster_json point = {{"kind", "point"},
-                          {"experiment", "cluster-" + app},
-                          {"series", name},
-                          {"x", fmt::format("{} ({})", run.at("workers").get<unsigned>(),
-                                            run.at("schedulers").get<unsigned>())},
-                          {"command", command},
-                          {"outcome", run.at("correct").get<bool>() ? "ok" : "wrong result"},
-                          {"mean_seconds", run.at(field)}};
+    cluster_json point = run_point("cluster-" + app, name,
+                                   fmt::format("{} ({})", run.at("workers").get<unsigned>(),
+                                               run.at("schedulers").get<unsigned>()),
+                                   run, command);
+    point["mean_seconds"] = run.at(field);
     point.update(where);
     point.update(run);
     all.push_back(std::move(point));

@@ -23,8 +23,9 @@ enum class cluster_network { simulated, mpi };
 /// The fields that tell where, when and from which commit a data point was measured.
 cluster_json network_fields(cluster_network network);
 
-/// Returns the experiment of `run["app"]` and the three data points of the run. `run` holds the
-/// fields of summarise_run() (engine.hpp) and may hold more; all of them go into every data point.
+/// Returns the experiment of `run["app"]` and the three data points of the run; with ratios to
+/// access node by node also their experiment, points and claim. `run` holds the fields of
+/// summarise_run() (engine.hpp) and may hold more; all of them go into each of the three points.
 std::vector<cluster_json> run_records(const cluster_json& run, cluster_network network,
                                       const std::string& command);
 

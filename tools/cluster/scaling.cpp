@@ -32,7 +32,7 @@ struct scaling_options {
   std::uint64_t schedulers_each = 8;
   std::uint64_t seed = 1;
   std::uint64_t size = 0;  // bytes of an object; 0: from 64 to 320
-  std::uint64_t low_pages = cluster::scheduler_tuning{}.low_pages;
+  cluster::scheduler_tuning tuning;
   bool leases = false;
   bool json = false;
   std::string plot, out;
@@ -60,7 +60,7 @@ measurement measure(const scaling_options& o, unsigned workers, bool one) {
                                   static_cast<unsigned>(o.workers_each)};
   so.seed = o.seed;
   so.worker.leases = o.leases;
-  so.tuning.low_pages = o.low_pages;
+  so.tuning = o.tuning;
   so.stack = std::size_t{64} << 10;
   so.call = 0.1e-6;
   cluster::simulation s(so);
@@ -135,8 +135,8 @@ std::vector<cluster_json> records_of(const scaling_options& o,
   const std::string command = fmt::format(
       "quarry cluster scaling --most {} --calls {} --think {} --workers-each {} "
       "--schedulers-each {} --seed {} --size {} --low-pages {}{}",
-      o.most, o.calls, o.think, o.workers_each, o.schedulers_each, o.seed, o.size, o.low_pages,
-      o.leases ? " --leases" : "");
+      o.most, o.calls, o.think, o.workers_each, o.schedulers_each, o.seed, o.size,
+      o.tuning.low_pages, o.leases ? " --leases" : "");
   const cluster_json where = network_fields(cluster_network::simulated);
   for (const measurement& m : all) {
     cluster_json point = {{"kind", "point"},           {"experiment", "cluster-scaling"},
@@ -204,10 +204,7 @@ void add_cluster_scaling(const command_line& cluster, action& chosen) {
             "Schedulers below a scheduler of the tree", 2, 100'000);
   add_count(command, "--seed", o->seed, "Seed of the simulated delays");
   add_count(command, "--size", o->size, "Bytes of an object (0: from 64 to 320)", 0, 1u << 30);
-  add_count(command, "--low-pages", o->low_pages,
-            "Free pages below which a scheduler requests more before an allocation needs them "
-            "(0: only then)",
-            0, 1u << 20);
+  add_low_pages(command, o->tuning);
   command.add_flag("--leases", o->leases, "Allocate through leases");
   command.add_option("--plot", o->plot, "Draw the result into this SVG file");
   command.add_flag("--json", o->json, "Print records (one JSON object per line) for quarry report");
