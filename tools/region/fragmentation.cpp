@@ -5,15 +5,8 @@
 /// The benchmark uses one region. Each step allocates an object or frees a random one. Reported
 /// over time: full and partial slabs, requested bytes, and the result of packing the region.
 ///
-///   growing   192 B, 60 % allocations
-///   phases    192 B; 75 %, 25 %, 70 %, 30 %, 60 % allocations in turn
-///   sizes     the same phases, six sizes
-///
-/// Two workloads that the paper does not have show the memory from which regions grow: they compete
-/// for it, and each is packed.
-///
-///   regions   as sizes, each step in one of 16 regions
-///   lowest    the same, but regions grow from the lowest free memory instead of the nearest
+/// Two workloads that the paper does not have show the memory from which regions grow: 16 regions
+/// compete for it, each step is in one of them, and each is packed.
 
 #include "bench/environment.hpp"
 #include "bench/record_file.hpp"
@@ -40,6 +33,27 @@ struct fragmentation_options {
   bool json = false;
 };
 
+struct fragmentation_workload {
+  const char* name;
+  const char* description;
+  const char* source;
+  bool phases;  // 75 %, 25 %, 70 %, 30 %, 60 % allocations in turn; otherwise 60 % throughout
+  bool sizes;   // the paper's six sizes; otherwise 192 B
+  unsigned regions;
+  growth_place growth;
+};
+constexpr fragmentation_workload fragmentation_workloads[] = {
+    {"growing", "192 B, 60 % allocations", "Lyberis et al. 2012, Figure 4a", false, false, 1,
+     growth_place::nearest},
+    {"phases", "192 B, in phases", "Lyberis et al. 2012, Figure 4b", true, false, 1,
+     growth_place::nearest},
+    {"sizes", "192 B and five other sizes, in phases", "Lyberis et al. 2012, Figure 4c", true, true,
+     1, growth_place::nearest},
+    {"regions", "the same in 16 regions, which grow from the nearest free memory",
+     "compare Lyberis et al. 2012, Figure 4c", true, true, 16, growth_place::nearest},
+    {"lowest", "the same in 16 regions, which grow from the lowest free memory",
+     "compare Lyberis et al. 2012, Figure 4c", true, true, 16, growth_place::lowest}};
+
 struct sample {
   std::uint64_t step;
   std::uint64_t asked;  // requested bytes of live objects
@@ -50,7 +64,7 @@ struct sample {
 };
 
 struct figure {
-  std::string name;
+  const fragmentation_workload* workload;
   std::vector<sample> samples;
 };
 
@@ -73,14 +87,13 @@ sample take_sample(region_tree& tree, const std::vector<region>& regions, std::u
       step, asked, slabs, total.ranges_per_mib(), total.bytes_per_live_byte(), total.ranges.size()};
 }
 
-figure run_fragmentation(const std::string& name, const fragmentation_options& o) {
+figure run_fragmentation(const fragmentation_workload& what, const fragmentation_options& o) {
   static constexpr unsigned phases[] = {75, 25, 70, 30, 60};
-  const bool competes = name == "regions" || name == "lowest";
   tree_options options;
-  if (name == "lowest") options.growth = growth_place::lowest;
+  options.growth = what.growth;
   region_tree tree(options);
   std::vector<region> regions;
-  for (unsigned i = 0; i < (competes ? 16 : 1); ++i) regions.emplace_back(tree);
+  for (unsigned i = 0; i < what.regions; ++i) regions.emplace_back(tree);
   quick_random random(4);
   struct object {
     void* p;
@@ -89,16 +102,15 @@ figure run_fragmentation(const std::string& name, const fragmentation_options& o
   };
   std::vector<object> live;
   std::uint64_t asked = 0;
-  figure f{name, {}};
+  figure f{&what, {}};
   for (std::uint64_t step = 0; step <= o.steps; ++step) {
     if (step % std::max<std::uint64_t>(o.steps / o.samples, 1) == 0)
       f.samples.push_back(take_sample(tree, regions, step, asked));
     const unsigned percent =
-        name == "growing" ? 60 : phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)];
+        what.phases ? phases[std::min<std::uint64_t>(step * 5 / o.steps, 4)] : 60;
     if (random.below(100) < percent || live.empty()) {
-      const std::size_t n =
-          name == "sizes" || competes ? paper_sizes[random.below(6)] : std::size_t{192};
-      region& r = regions[competes ? random.below(regions.size()) : 0];
+      const std::size_t n = what.sizes ? paper_sizes[random.below(6)] : 192;
+      region& r = regions[what.regions > 1 ? random.below(what.regions) : 0];
       live.push_back({r.allocate(n), n, &r});
       asked += n;
     } else {
@@ -112,23 +124,8 @@ figure run_fragmentation(const std::string& name, const fragmentation_options& o
   return f;
 }
 
-std::string description_of(const std::string& name) {
-  if (name == "growing") return "192 B, 60 % allocations";
-  if (name == "phases") return "192 B, in phases";
-  if (name == "sizes") return "192 B and five other sizes, in phases";
-  return fmt::format("the same in 16 regions, which grow from the {} free memory",
-                     name == "lowest" ? "lowest" : "nearest");
-}
-
-std::string source_of(const std::string& name) {
-  if (name == "growing") return "Lyberis et al. 2012, Figure 4a";
-  if (name == "phases") return "Lyberis et al. 2012, Figure 4b";
-  return name == "sizes" ? "Lyberis et al. 2012, Figure 4c"
-                         : "compare Lyberis et al. 2012, Figure 4c";
-}
-
 void print(const figure& f) {
-  fmt::print("{}: {}\n", f.name, description_of(f.name));
+  fmt::print("{}: {}\n", f.workload->name, f.workload->description);
   table t({{"step", right},
            {"live KiB", right},
            {"full", right},
@@ -146,7 +143,7 @@ void print(const figure& f) {
 
 nlohmann::ordered_json fragmentation_json(const figure& f) {
   nlohmann::ordered_json out;
-  out["workload"] = f.name;
+  out["workload"] = f.workload->name;
   for (const sample& s : f.samples)
     out["samples"].push_back({{"step", s.step},
                               {"asked_bytes", s.asked},
@@ -173,12 +170,13 @@ constexpr slab_curve slab_curves[] = {
 /// Appends the records of a figure, for quarry report.
 void append_record(const figure& f, const fragmentation_options& o, const bench_environment& where,
                    record_file& file) {
-  const std::string id = "region-" + f.name;
+  const fragmentation_workload& what = *f.workload;
+  const std::string id = fmt::format("region-{}", what.name);
   file.add(
       {{"kind", "experiment"},
        {"id", id},
-       {"title", "Slabs of a region: " + description_of(f.name)},
-       {"source", source_of(f.name)},
+       {"title", fmt::format("Slabs of a region: {}", what.description)},
+       {"source", what.source},
        {"x", {{"name", "steps"}, {"unit", ""}, {"scale", "linear"}}},
        {"y", {{{"field", "slabs"}, {"name", "slabs"}, {"scale", "linear"}, {"better", "none"}}}},
        {"form", "lines"},
@@ -192,8 +190,8 @@ void append_record(const figure& f, const fragmentation_options& o, const bench_
           {"series", curve.name},
           {"x", s.step},
           {"command",
-           fmt::format("quarry region fragmentation --workload {} --steps {} --samples {}", f.name,
-                       o.steps, o.samples)}};
+           fmt::format("quarry region fragmentation --workload {} --steps {} --samples {}",
+                       what.name, o.steps, o.samples)}};
       point.update(environment_fields(where));
       point.update({{"outcome", "ok"}, {"note", ""}, {"slabs", curve.of(s)}});
       file.add(point);
@@ -202,7 +200,7 @@ void append_record(const figure& f, const fragmentation_options& o, const bench_
 
 chart slabs_of(const figure& f) {
   chart c;
-  c.title = f.name;
+  c.title = f.workload->name;
   c.subtitle = "slabs over steps";
   c.x = {"steps", "", axis_scale::linear, {}};
   c.y = {"slabs", "", axis_scale::linear, {}};
@@ -222,8 +220,9 @@ chart slabs_of(const figure& f) {
 int run_fragmentation(const fragmentation_options& o) {
   record_file file(o.out);
   std::vector<figure> figures;
-  for (const char* name : {"growing", "phases", "sizes", "regions", "lowest"})
-    if (o.workload == "all" || o.workload == name) figures.push_back(run_fragmentation(name, o));
+  for (const fragmentation_workload& what : fragmentation_workloads)
+    if (o.workload == "all" || o.workload == what.name)
+      figures.push_back(run_fragmentation(what, o));
   if (!o.plot.empty()) {
     std::vector<chart> charts;
     charts.reserve(figures.size());
@@ -249,8 +248,9 @@ void add_region_fragmentation(const command_line& region, action& chosen) {
   const command_line command = region.add_subcommand(
       "fragmentation",
       "Full and partial slabs over time under random allocation (Lyberis et al., Figures 4a-c)");
-  add_choice(command, "--workload", o->workload,
-             {"all", "growing", "phases", "sizes", "regions", "lowest"}, "Workload");
+  std::vector<std::string> names{"all"};
+  for (const fragmentation_workload& what : fragmentation_workloads) names.emplace_back(what.name);
+  add_choice(command, "--workload", o->workload, names, "Workload");
   add_count(command, "--steps", o->steps, "Number of steps; each allocates or frees one object", 5);
   add_count(command, "--samples", o->samples, "Number of samples", 1);
   command.add_option("--plot", o->plot, "Write the curves to this SVG file");
